@@ -11,6 +11,9 @@ import { providerSlice, toolSlice } from "./config-slices.ts";
 const gateway = z.strictObject({
   host: z.string().min(1).describe("Address to listen on; anything but loopback is reachable by others"),
   port: z.int().min(0).max(65_535).describe("TCP port; 0 picks a free one"),
+  hosts: z
+    .array(z.string().min(1))
+    .describe("Further host names by which clients may address a daemon that listens on loopback"),
   bodyLimitBytes: z.int().min(1_024).max(268_435_456).describe("Largest request body, bytes"),
   trustProxy: z
     .array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()]))
@@ -21,6 +24,7 @@ const gateway = z.strictObject({
   rateLimit: z.strictObject({
     requests: z.int().min(1).max(1_000_000).describe("Requests per client within the window"),
     windowSeconds: z.int().min(1).max(86_400).describe("Length of the window, seconds"),
+    limitLocal: z.boolean().describe("Whether the owner and loopback clients are limited too"),
   }),
 });
 
