@@ -34,6 +34,11 @@ export class MarkdownCode {
     return this.#inline === 0 || this.#inline !== this.#run;
   }
 
+  /** Whether a fence would open if its marks came next. */
+  get mayOpenFence(): boolean {
+    return this.#fence === null && this.#run === 0 && this.#indent >= 0 && this.#indent <= 3;
+  }
+
   #step(char: string): void {
     if (char === this.#mark && this.#run > 0) {
       this.#run += 1;
