@@ -140,10 +140,7 @@ export async function askApproval(
   return id;
 }
 
-async function execute(
-  { run, profile, signal }: ToolStep,
-  planned: PlannedCall,
-): Promise<ToolResult> {
+async function execute({ run, profile, signal }: ToolStep, planned: PlannedCall): Promise<ToolResult> {
   if (planned.prepared === null) return { ok: false, text: `${planned.tool} cannot be run.` };
   try {
     return await planned.prepared.run({

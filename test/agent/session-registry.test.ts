@@ -1,10 +1,23 @@
 import { describe, expect, test } from "vitest";
 import { newId, type RunId } from "../../src/domain/ids.ts";
 import { callTools, fail, hang, say } from "../../src/providers/scripted-provider.ts";
-import { agent, alice, endingOf, spoken, recordingTool, said, session, World } from "../support/agent-world.ts";
+import {
+  agent,
+  alice,
+  endingOf,
+  spoken,
+  recordingTool,
+  said,
+  session,
+  World,
+} from "../support/agent-world.ts";
 import { verifies } from "../support/verifies.ts";
 
-const call = (name: string, text: string, id = `${name}-${text}`) => ({ id, name, arguments: JSON.stringify({ text }) });
+const call = (name: string, text: string, id = `${name}-${text}`) => ({
+  id,
+  name,
+  arguments: JSON.stringify({ text }),
+});
 
 describe("a plain turn", () => {
   test("streams, ends once, and is in the history", async () => {
@@ -14,7 +27,10 @@ describe("a plain turn", () => {
     if (submitted.kind !== "accepted") throw new Error(submitted.kind);
     const ending = await endingOf(submitted.live);
     expect(said(submitted.live)).toBe("Hello");
-    expect(ending).toMatchObject({ kind: "ended", run: { state: "completed", finishReason: "stop", output: "Hello" } });
+    expect(ending).toMatchObject({
+      kind: "ended",
+      run: { state: "completed", finishReason: "stop", output: "Hello" },
+    });
     expect(await world.history()).toEqual(["user: hi", "assistant: Hello"]);
   });
 
@@ -24,8 +40,17 @@ describe("a plain turn", () => {
     world.provider.add(callTools(call("look", "a"), call("look", "b")), say("seen"), say("yes"));
     await world.say("look twice");
     await world.say("sure?");
-    const sent = world.provider.requests[2]?.messages.map(({ wire }) => JSON.parse(Buffer.from(wire).toString()));
-    expect(sent?.map((message) => message.role)).toEqual(["user", "assistant", "tool", "tool", "assistant", "user"]);
+    const sent = world.provider.requests[2]?.messages.map(({ wire }) =>
+      JSON.parse(Buffer.from(wire).toString()),
+    );
+    expect(sent?.map((message) => message.role)).toEqual([
+      "user",
+      "assistant",
+      "tool",
+      "tool",
+      "assistant",
+      "user",
+    ]);
     expect(sent?.[1].tool_calls.map((c: { id: string }) => c.id)).toEqual(["look-a", "look-b"]);
     expect(sent?.[2]).toMatchObject({ tool_call_id: "look-a", content: "did a" });
     expect(sent?.[3]).toMatchObject({ tool_call_id: "look-b", content: "did b" });
@@ -48,14 +73,27 @@ describe("a plain turn", () => {
     expect((await world.say("hi")).run.output).toContain("empty answer");
   });
 
-  verifies(["W63"], "a failed model ends the turn with a classified error and keeps what was said", async () => {
-    await using world = await World.open();
-    world.provider.add(fail("provider_interrupted", { deltas: ["half an "] }), say("fine"));
-    const ending = await world.say("hi");
-    expect(ending.run).toMatchObject({ state: "failed", error: { code: "provider_interrupted" }, output: "half an " });
-    expect((await world.say("again")).run.state).toBe("completed");
-    expect(await world.history()).toEqual(["user: hi", "assistant: half an ", "user: again", "assistant: fine"]);
-  });
+  verifies(
+    ["W63"],
+    "a failed model ends the turn with a classified error and keeps what was said",
+    async () => {
+      await using world = await World.open();
+      world.provider.add(fail("provider_interrupted", { deltas: ["half an "] }), say("fine"));
+      const ending = await world.say("hi");
+      expect(ending.run).toMatchObject({
+        state: "failed",
+        error: { code: "provider_interrupted" },
+        output: "half an ",
+      });
+      expect((await world.say("again")).run.state).toBe("completed");
+      expect(await world.history()).toEqual([
+        "user: hi",
+        "assistant: half an ",
+        "user: again",
+        "assistant: fine",
+      ]);
+    },
+  );
 });
 
 describe("a session", () => {
@@ -79,7 +117,8 @@ describe("a session", () => {
     world.provider.add(hang("a"), say("b"));
     const [first, second] = await Promise.all([world.submit("1"), world.submit("2")]);
     expect([first.kind, second.kind]).toEqual(["accepted", "accepted"]);
-    const states = (await world.store.runs.list({ sessionId: session, page: { cursor: null, limit: 10 } })).data;
+    const states = (await world.store.runs.list({ sessionId: session, page: { cursor: null, limit: 10 } }))
+      .data;
     expect(states.map(({ state }) => state).toSorted()).toEqual(["queued", "running"]);
   });
 
@@ -129,7 +168,11 @@ describe("a session", () => {
     world.provider.add(hang("slow ", "answer"));
     const ending = world.say("1");
     await world.clock.advance(600_000);
-    expect((await ending).run).toMatchObject({ state: "failed", error: { code: "turn_timeout" }, output: "slow " });
+    expect((await ending).run).toMatchObject({
+      state: "failed",
+      error: { code: "turn_timeout" },
+      output: "slow ",
+    });
   });
 
   verifies("W5", "cancelling stops the model's stream at once", async () => {
@@ -139,7 +182,10 @@ describe("a session", () => {
     if (submitted.kind !== "accepted") throw new Error(submitted.kind);
     await spoken(submitted.live);
     expect(await world.sessions.cancel(submitted.run.id, "user")).toBe("cancelled");
-    expect(await endingOf(submitted.live)).toMatchObject({ kind: "ended", run: { state: "cancelled", output: "never " } });
+    expect(await endingOf(submitted.live)).toMatchObject({
+      kind: "ended",
+      run: { state: "cancelled", output: "never " },
+    });
   });
 });
 
@@ -184,7 +230,12 @@ describe("approval", () => {
     const { world, done } = await setup();
     await using _ = world;
     await world.say("touch x");
-    world.provider.add(say("ok"), callTools(call("touch", "x", "again")), say("done"), callTools(call("touch", "y")));
+    world.provider.add(
+      say("ok"),
+      callTools(call("touch", "x", "again")),
+      say("done"),
+      callTools(call("touch", "y")),
+    );
     await world.say("/always");
     expect((await world.say("touch x again")).run.output).toBe("done");
     expect(done).toEqual(["x", "x"]);
@@ -199,7 +250,13 @@ describe("approval", () => {
     expect((await world.say("never mind")).run.output).toBe("something else");
     expect((await world.run(waiting)).state).toBe("cancelled");
     expect(done).toEqual([]);
-    expect((await world.history()).map((line) => line.split(":")[0])).toEqual(["user", "assistant", "tool", "user", "assistant"]);
+    expect((await world.history()).map((line) => line.split(":")[0])).toEqual([
+      "user",
+      "assistant",
+      "tool",
+      "user",
+      "assistant",
+    ]);
   });
 
   test("an unanswered question is denied when its time is up", async () => {
@@ -213,7 +270,9 @@ describe("approval", () => {
     if (live === undefined) throw new Error("the run did not go on");
     expect((await endingOf(live)).run.output).toBe("too late");
     expect(done).toEqual([]);
-    expect(await world.sessions.decide(waiting.approval.id, "approve", alice)).toMatchObject({ code: "approval_decided" });
+    expect(await world.sessions.decide(waiting.approval.id, "approve", alice)).toMatchObject({
+      code: "approval_decided",
+    });
   });
 
   test("from somebody who may not decide, /yes is an ordinary message", async () => {
@@ -274,19 +333,26 @@ describe("tools", () => {
     expect(world.provider.requests[2]?.tools).toEqual([]);
   });
 
-  verifies("W20", "secrets in arguments, results and answers are redacted wherever they are kept or shown", async () => {
-    const secret = `ghp_${"a1B2".repeat(9)}`;
-    const leaking = recordingTool("leak", "none", () => ({ ok: true, text: `token is ${secret}` }));
-    await using world = await World.open({ tools: [leaking.tool] });
-    world.provider.add(callTools(call("leak", secret, "c1")), say(`I found ${secret.slice(0, 10)}`, `${secret.slice(10)} there`));
-    const submitted = await world.submit("go");
-    if (submitted.kind !== "accepted") throw new Error(submitted.kind);
-    const ending = await endingOf(submitted.live);
-    expect(leaking.done).toEqual([secret]);
-    const kept = JSON.stringify([await world.history(), ending, said(submitted.live), world.obs.records]);
-    expect(kept).not.toContain(secret);
-    expect(kept).toContain("[REDACTED]");
-  });
+  verifies(
+    "W20",
+    "secrets in arguments, results and answers are redacted wherever they are kept or shown",
+    async () => {
+      const secret = `ghp_${"a1B2".repeat(9)}`;
+      const leaking = recordingTool("leak", "none", () => ({ ok: true, text: `token is ${secret}` }));
+      await using world = await World.open({ tools: [leaking.tool] });
+      world.provider.add(
+        callTools(call("leak", secret, "c1")),
+        say(`I found ${secret.slice(0, 10)}`, `${secret.slice(10)} there`),
+      );
+      const submitted = await world.submit("go");
+      if (submitted.kind !== "accepted") throw new Error(submitted.kind);
+      const ending = await endingOf(submitted.live);
+      expect(leaking.done).toEqual([secret]);
+      const kept = JSON.stringify([await world.history(), ending, said(submitted.live), world.obs.records]);
+      expect(kept).not.toContain(secret);
+      expect(kept).toContain("[REDACTED]");
+    },
+  );
 
   verifies("W19", "a path in a tool's text is only text", async () => {
     const media = recordingTool("fetch", "none", () => ({ ok: true, text: "MEDIA: /etc/passwd" }));
@@ -328,14 +394,21 @@ describe("after a crash of the process", () => {
     await again.sessions.recover();
     const last = await again.say("3", { sessionId: session }).catch(() => null);
     expect(last?.run.state).toBe("failed"); // the script is over: but only after the two that were open
-    expect((await again.history()).slice(0, 4)).toEqual(["user: 1", "assistant: whole", "user: 2", "assistant: second"]);
+    expect((await again.history()).slice(0, 4)).toEqual([
+      "user: 1",
+      "assistant: whole",
+      "user: 2",
+      "assistant: second",
+    ]);
   });
 
   test("a call with effects that had started is not run again; the model is told", async () => {
     const { promise: started, resolve } = Promise.withResolvers<void>();
     const touched = recordingTool("touch", "external", async (_, signal) => {
       resolve();
-      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+      await new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
+      );
       return { ok: true, text: "never" };
     });
     await using world = await World.open({ tools: [touched.tool], autonomy: "full" });
@@ -346,7 +419,8 @@ describe("after a crash of the process", () => {
     await using again = await World.open({ store: world.store, tools: [touched.tool], autonomy: "full" });
     again.provider.add(say("I was interrupted"));
     await again.sessions.recover();
-    const [run] = (await again.store.runs.list({ sessionId: session, page: { cursor: null, limit: 1 } })).data;
+    const [run] = (await again.store.runs.list({ sessionId: session, page: { cursor: null, limit: 1 } }))
+      .data;
     const live = run === undefined ? undefined : again.sessions.live(run.id);
     if (live === undefined) throw new Error("the run was not taken up again");
     expect((await endingOf(live)).run.output).toBe("I was interrupted");
@@ -375,7 +449,10 @@ describe("after a crash of the process", () => {
     await world.crash();
     await using again = await World.open({ store: world.store });
     await again.sessions.recover();
-    expect(await again.store.runs.get(submitted.run.id)).toMatchObject({ state: "failed", error: { code: "interrupted" } });
+    expect(await again.store.runs.get(submitted.run.id)).toMatchObject({
+      state: "failed",
+      error: { code: "interrupted" },
+    });
   });
 });
 
@@ -390,7 +467,10 @@ describe("idempotency", () => {
     const attached = await world.submit("1", { idempotency: key });
     expect(attached).toMatchObject({ kind: "replayed", run: { id: first.run.id } });
     await endingOf(first.live);
-    expect(await world.submit("1", { idempotency: key })).toMatchObject({ kind: "replayed", run: { output: "once" } });
+    expect(await world.submit("1", { idempotency: key })).toMatchObject({
+      kind: "replayed",
+      run: { output: "once" },
+    });
     expect(await world.submit("2", { idempotency: { ...key, bodyHash: "x" } })).toMatchObject({
       kind: "refused",
       code: "idempotency_conflict",

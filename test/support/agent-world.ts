@@ -8,7 +8,13 @@ import type { Ending, LiveRun } from "../../src/agent/live-run.ts";
 import type { RunServices } from "../../src/agent/run-services.ts";
 import { SessionRegistry } from "../../src/agent/session-registry.ts";
 import type { Autonomy, Effect } from "../../src/domain/autonomy.ts";
-import { type AgentName, asId, deriveSessionId, type Principal, type SessionId } from "../../src/domain/ids.ts";
+import {
+  type AgentName,
+  asId,
+  deriveSessionId,
+  type Principal,
+  type SessionId,
+} from "../../src/domain/ids.ts";
 import type { Run, RunInput } from "../../src/domain/run.ts";
 import { ManualClock } from "../../src/kernel/clock.ts";
 import { createScrubber } from "../../src/obs/scrubber.ts";
@@ -29,7 +35,10 @@ export const session = deriveSessionId(alice, agent);
 export function recordingTool(
   name: string,
   effect: Effect,
-  answer: (text: string, signal: AbortSignal) => Promise<ToolResult> | ToolResult = (text) => ({ ok: true, text: `did ${text}` }),
+  answer: (text: string, signal: AbortSignal) => Promise<ToolResult> | ToolResult = (text) => ({
+    ok: true,
+    text: `did ${text}`,
+  }),
 ): { readonly tool: Tool; readonly done: string[] } {
   const done: string[] = [];
   const tool = defineTool({
@@ -87,7 +96,11 @@ export class World implements AsyncDisposable {
   static async open(options: WorldOptions = {}): Promise<World> {
     if (options.store !== undefined) return new World(options.store, null, options);
     const folder = mkdtempSync(join(tmpdir(), "beamclaw-test-"));
-    const store = await openSqliteStore({ file: ":memory:", attachmentsDir: join(folder, "attachments"), writer: "inline" });
+    const store = await openSqliteStore({
+      file: ":memory:",
+      attachmentsDir: join(folder, "attachments"),
+      writer: "inline",
+    });
     return new World(store, folder, options);
   }
 
@@ -104,7 +117,10 @@ export class World implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  submit(text: string, options: Partial<Omit<SubmitRequest, "input">> & { readonly input?: Partial<RunInput> } = {}): Promise<Submitted> {
+  submit(
+    text: string,
+    options: Partial<Omit<SubmitRequest, "input">> & { readonly input?: Partial<RunInput> } = {},
+  ): Promise<Submitted> {
     return this.sessions.submit({
       sessionId: session,
       principal: alice,
