@@ -47,6 +47,27 @@ async function checkRace(): Promise<void> {
 describe("the registry", () => {
   verifies("W13", "two racing starters of a key get the same child", checkRace);
 
+  test("a child that asks for its own key finds itself", async () => {
+    const { clock, sessions, make } = stage();
+    launch(sessions.run);
+    const kinds: string[] = [];
+    const run = async (): Promise<void> => {
+      kinds.push(sessions.start("s1", make("s1")).kind);
+    };
+    sessions.start("s1", () => ({ ...make("s1")(), run }));
+    await clock.advance(0);
+    expect(kinds).toEqual(["existing"]);
+  });
+
+  test("a child that was told to stop before it began does not begin", async () => {
+    const { clock, journal, sessions, make } = stage();
+    launch(sessions.run);
+    sessions.start("s1", make("s1"));
+    await sessions.stop("s1", shutdown);
+    await clock.advance(0);
+    expect([journal, sessions.size]).toEqual([[], 0]);
+  });
+
   test("a child that ends leaves, and its key can be started anew", async () => {
     const { clock, reports, sessions, make } = stage();
     launch(sessions.run);
