@@ -34,10 +34,14 @@ export const start = 1_800_000_000_000;
 
 export type Backend = "memory" | "file" | "thread";
 
+export const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), "beamclaw-store-"));
+
+export const removeFolder = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true });
+
 /** A folder of the test's own that goes with it. */
 export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "beamclaw-store-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await makeFolder();
+  onTestFinished(() => removeFolder(folder));
   return folder;
 }
 
