@@ -1,6 +1,6 @@
 import type { Approval } from "../domain/approval.ts";
 import type { RunId, SessionId } from "../domain/ids.ts";
-import type { Run } from "../domain/run.ts";
+import type { Run, RunError } from "../domain/run.ts";
 
 /** The text of one model call. A call that is issued again after a crash opens a new segment of the same step. */
 export interface Segment {
@@ -10,10 +10,14 @@ export interface Segment {
   readonly done: boolean;
 }
 
-/** How following a run ends: it reached its terminal state, or it waits for a person's decision. */
+/**
+ * How following a run ends: it reached its terminal state, it waits for a person's decision, or this process
+ * cannot go on with it now (the store fails, the daemon stops) and it will be taken up again from the store.
+ */
 export type Ending =
   | { readonly kind: "ended"; readonly run: Run }
-  | { readonly kind: "waiting"; readonly run: Run; readonly approval: Approval };
+  | { readonly kind: "waiting"; readonly run: Run; readonly approval: Approval }
+  | { readonly kind: "interrupted"; readonly run: Run; readonly error: RunError };
 
 /**
  * What a run is saying right now. Any number of readers follow one run, each at its own pace: a reader keeps

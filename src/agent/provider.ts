@@ -25,12 +25,19 @@ export interface Provider {
 export interface ModelRequest {
   /** System texts, stable ones first. An adapter may merge them. */
   readonly system: readonly string[];
-  /** The conversation: ready-made JSON of one `WireMessage` each, UTF-8, attachments already expanded. */
-  readonly messages: readonly Uint8Array[];
+  /** The conversation in order, attachments already expanded. */
+  readonly messages: readonly ModelMessage[];
   readonly tools: readonly ToolDefinition[];
   readonly options: ModelOptions;
   /** W3C trace id (32 hex digits) of the run; goes out as `traceparent`. */
   readonly traceId: string;
+}
+
+/** One entry of the conversation: ready-made JSON of a `WireMessage`, UTF-8, sent as it is. */
+export interface ModelMessage {
+  readonly wire: Uint8Array;
+  /** JSON of what a provider gave as `extra` beside this message; null where nothing was given. */
+  readonly extra: string | null;
 }
 
 /** `text` is part of the answer; `reasoning` is the model's thinking, which is not. */

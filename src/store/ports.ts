@@ -339,8 +339,10 @@ export interface SessionStore {
   /** Moves the start of the visible history. `expected` is the start seq the caller saw; false if it has moved. */
   moveStart(
     id: SessionId,
-    move: { readonly expected: number; readonly to: number; readonly reset: boolean; readonly at: number },
+    move: { readonly expected: number; readonly to: number; readonly at: number },
   ): Promise<boolean>;
+  /** Lets the visible history start afresh, atomically: `session_busy` while the session has an open run. */
+  reset(id: SessionId, at: number): Promise<"reset" | "not_found" | "session_busy">;
   /** Deletes the session with all that hangs on it; `session_busy` while it has open runs. */
   delete(id: SessionId): Promise<"deleted" | "not_found" | "session_busy">;
 }

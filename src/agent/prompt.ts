@@ -1,0 +1,60 @@
+/**
+ * The system prompt of an agent: its workspace files, each under its name. Stable files come first and the text
+ * is the same byte for byte until a file changes, so that a provider's prompt cache keeps hitting.
+ */
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Files of a workspace in the order in which the model reads them. */
+export const promptFiles = [
+  "IDENTITY.md",
+  "SOUL.md",
+  "USER.md",
+  "TOOLS.md",
+  "AGENTS.md",
+  "HEARTBEAT.md",
+  "BOOTSTRAP.md",
+  "MEMORY.md",
+] as const;
+
+/** A file longer than this many bytes is cut, with a note. */
+const maxFileBytes = 20_480;
+
+const fallback = "You are a helpful assistant. Answer briefly and say so when you do not know.";
+
+interface CachedFile {
+  readonly stamp: string;
+  readonly text: string;
+}
+
+/** Reads a workspace's files again only when they have changed. */
+export class Prompt {
+  readonly #folder: string;
+  readonly #files = new Map<string, CachedFile>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** One system text per file that says something; a plain one where there is none. */
+  async texts(): Promise<readonly string[]> {
+    const texts = await Promise.all(promptFiles.map((name) => this.#read(name)));
+    const said = texts.filter((text) => text !== "");
+    return said.length === 0 ? [fallback] : said;
+  }
+
+  async #read(name: string): Promise<string> {
+    const path = join(this.#folder, name);
+    const stats = await stat(path).catch(() => null); // a file that is not there, or not readable, says nothing
+    if (stats === null || !stats.isFile()) return "";
+    const stamp = `${stats.mtimeMs}:${stats.size}`;
+    const cached = this.#files.get(name);
+    if (cached?.stamp === stamp) return cached.text;
+    const bytes = await readFile(path);
+    const body = new TextDecoder().decode(bytes.subarray(0, maxFileBytes)).trim();
+    const cut = bytes.length > maxFileBytes ? "\n[truncated at 20 KB]" : "";
+    const text = body === "" ? "" : `[${name}]\n${body}${cut}`;
+    this.#files.set(name, { stamp, text });
+    return text;
+  }
+}

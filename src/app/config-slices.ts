@@ -1,0 +1,59 @@
+/**
+ * @TODO Provisional: `providers/provider-config.ts` and `tools/tool-config.ts` export these two slices from
+ * their own layers. Once they exist, `config-schema.ts` imports them instead and this file goes.
+ */
+import { z } from "zod";
+
+/** A secret is named, never written down: see `secrets.ts`. */
+const secretRef = z.union([
+  z.strictObject({ env: z.string().min(1).describe("Name of an environment variable") }),
+  z.strictObject({ file: z.string().min(1).describe("A file; relative paths start at BEAMCLAW_HOME") }),
+]);
+
+const timeouts = z.strictObject({
+  connectMs: z.int().min(100).max(600_000).describe("Until the connection stands, milliseconds"),
+  firstByteMs: z.int().min(100).max(3_600_000).describe("From the request to the first byte, milliseconds"),
+  idleMs: z.int().min(100).max(3_600_000).describe("Between two pieces of an answer, milliseconds"),
+});
+
+const remote = {
+  baseUrl: z.url({ protocol: /^https?$/ }).describe("Where the API lives"),
+  apiKey: secretRef.nullable().optional().describe("Reference to the API key; null where none is needed"),
+  model: z.string().min(1).describe("The model to ask"),
+  headers: z.record(z.string(), z.string()).optional().describe("Further request headers, no credentials"),
+  contextWindow: z.int().min(1_000).optional().describe("Tokens; overrides the built-in table"),
+  maxOutputTokens: z.int().min(1).optional().describe("Bound on one answer, tokens"),
+  timeouts: timeouts.partial().optional(),
+  retries: z.int().min(0).max(10).optional().describe("Further attempts before the first byte"),
+  retrySeconds: z.int().min(0).max(600).optional().describe("Time for all attempts together, seconds"),
+  concurrency: z.int().min(1).max(10_000).optional().describe("Calls at the same time"),
+  fallbacks: z.array(z.string()).optional().describe("Providers to try next, by name"),
+  textToolCalls: z.boolean().optional().describe("Look for tool calls in the model's text"),
+};
+
+export const providerSlice = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("openai"), ...remote }),
+  z.strictObject({ kind: z.literal("anthropic"), ...remote }),
+  z.strictObject({ kind: z.literal("demo") }),
+]);
+
+export const toolSlice = z.strictObject({
+  files: z.strictObject({
+    roots: z.array(z.string().min(1)).min(1).describe("`workspace` or absolute paths"),
+  }),
+  http: z.strictObject({
+    allow: z.array(z.string()).describe("If not empty, the only hosts that tools may reach"),
+    deny: z.array(z.string()).describe("Hosts that tools may never reach"),
+    allowPrivate: z.boolean().describe("Whether private and loopback addresses may be reached"),
+    expandEnv: z.array(z.string()).describe("Variables that tools may use in URLs and headers"),
+  }),
+  shell: z.strictObject({
+    timeoutSeconds: z.int().min(1).max(3_600).describe("Time limit of one command, seconds"),
+    maxOutputBytes: z.int().min(1_024).max(16_777_216).describe("Output kept of one command, bytes"),
+    env: z.array(z.string()).describe("Variables that commands see"),
+  }),
+  webSearch: z.strictObject({
+    apiKey: secretRef.nullable().describe("Reference to a Brave Search key; unset switches the tool off"),
+    maxResults: z.int().min(1).max(20).describe("Results of one search"),
+  }),
+});

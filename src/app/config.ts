@@ -1,0 +1,174 @@
+import { readFileSync } from "node:fs";
+import { isTree, type LineOf, overlay, parseConfigFile, type Tree } from "./config-file.ts";
+import { sortIssues, type UnknownKey } from "./config-issues.ts";
+import { at, expandPath } from "./config-paths.ts";
+import { type ConfigProblem, dotted } from "./config-problem.ts";
+import { type Config, configSchema, secretPaths } from "./config-schema.ts";
+import { checkMeaning, findLiteralSecrets } from "./config-rules.ts";
+import { type Env, envValue } from "./home.ts";
+import { isSecretRef, type SecretRef, Secrets } from "./secrets.ts";
+
+export interface ConfigSource {
+  readonly env: Env;
+  /** BEAMCLAW_HOME: relative paths of secret files start here. */
+  readonly home: string;
+  /** The file that overrides the defaults. */
+  readonly file: string;
+  /** Whether a missing file is an error (the user named it) or simply no override. */
+  readonly fileRequired: boolean;
+  /** Text of the shipped `config/beamclaw.yaml`. */
+  readonly defaultsText: string;
+}
+
+/** A feature that is switched off because its secret is not there; nothing else is affected. */
+export interface SwitchedOff {
+  /** `providers.openai`, `tools.webSearch` … */
+  readonly path: string;
+  /** `OPENAI_API_KEY is not set` */
+  readonly reason: string;
+}
+
+export interface LoadedConfig {
+  readonly kind: "ok";
+  /** Deeply frozen. Holds references to secrets, never their values, so it can be shown. */
+  readonly config: Config;
+  readonly secrets: Secrets;
+  /** The canonical identity `BEAMCLAW_USER`; null where it is unset or empty. */
+  readonly user: string | null;
+  readonly off: readonly SwitchedOff[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+export interface InvalidConfig {
+  readonly kind: "invalid";
+  /** All of them, at least one. */
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+/**
+ * The configuration that is in force: shipped defaults, then the file, key by key, then the environment.
+ * Reads the file and the secrets it refers to; never throws for anything that they hold.
+ */
+export function loadConfig(source: ConfigSource): LoadedConfig | InvalidConfig {
+  const defaults = parseConfigFile(source.defaultsText);
+  if (defaults.kind === "malformed") throw new Error("the shipped defaults are not valid YAML");
+  const file = readOverrides(source);
+  if (file.kind === "malformed") return { kind: "invalid", problems: file.problems, warnings: [] };
+
+  const literal = findLiteralSecrets(file.tree, file.lineOf);
+  const environment = fromEnvironment(source.env);
+  const merged = overlay(overlay(defaults.tree, withoutPaths(file.tree, literal)), environment.tree);
+  const checked = check(isTree(merged) ? merged : {}, file.lineOf);
+  const problems = [...literal.map(({ problem }) => problem), ...environment.problems];
+  if (checked.kind === "invalid") {
+    return { ...checked, problems: [...problems, ...checked.problems] };
+  }
+  const secrets = new Secrets(secretRefs(checked.config), { env: source.env, baseDir: source.home });
+  problems.push(...checkMeaning(checked.config, secrets, file.lineOf));
+  if (problems.length > 0) return { kind: "invalid", problems, warnings: checked.warnings };
+  return {
+    kind: "ok",
+    config: deepFreeze(checked.config),
+    secrets,
+    user: envValue(source.env, "BEAMCLAW_USER"),
+    off: switchedOff(checked.config, secrets),
+    warnings: checked.warnings,
+  };
+}
+
+const MAX_FILE_BYTES = 1_048_576;
+
+function readOverrides(source: ConfigSource): ReturnType<typeof parseConfigFile> {
+  try {
+    const bytes = readFileSync(source.file);
+    if (bytes.length > MAX_FILE_BYTES) return unreadable(source.file, "it is larger than 1 MiB");
+    return parseConfigFile(bytes.toString("utf8"));
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    if (code === "ENOENT" && !source.fileRequired) return { kind: "parsed", tree: {}, lineOf: () => null };
+    return unreadable(source.file, code === "ENOENT" ? "there is no such file" : code);
+  }
+}
+
+function unreadable(file: string, why: string): ReturnType<typeof parseConfigFile> {
+  const cure = "Name an existing, readable YAML file.";
+  return {
+    kind: "malformed",
+    problems: [{ path: "", line: null, message: `${file} cannot be read: ${why}`, cure }],
+  };
+}
+
+/** Variables that stand for a configuration key. */
+function fromEnvironment(env: Env): { readonly tree: Tree; readonly problems: readonly ConfigProblem[] } {
+  const port = envValue(env, "BEAMCLAW_PORT");
+  if (port === null) return { tree: {}, problems: [] };
+  if (/^\d{1,5}$/.test(port) && Number(port) <= 65_535) {
+    return { tree: { gateway: { port: Number(port) } }, problems: [] };
+  }
+  const problem: ConfigProblem = {
+    path: "BEAMCLAW_PORT",
+    line: null,
+    message: "allowed is a whole number from 0 to 65535",
+    cure: "Correct or unset the variable.",
+  };
+  return { tree: {}, problems: [problem] };
+}
+
+type Checked =
+  | { readonly kind: "ok"; readonly config: Config; readonly warnings: readonly ConfigProblem[] }
+  | InvalidConfig;
+
+/**
+ * Checks the shape. Unknown keys are taken out and only warn, so that a file of a newer or older version
+ * does not stop the daemon; one pass finds everything that is wrong.
+ */
+function check(tree: Tree, lineOf: LineOf): Checked {
+  const first = configSchema.safeParse(tree);
+  if (first.success) return { kind: "ok", config: first.data, warnings: [] };
+  const { unknown, problems } = sortIssues(first.error.issues, tree, lineOf);
+  const warnings = unknown.map(({ warning }) => warning);
+  if (problems.length > 0) return { kind: "invalid", problems, warnings };
+  const second = configSchema.safeParse(withoutPaths(tree, unknown));
+  if (second.success) return { kind: "ok", config: second.data, warnings };
+  return { kind: "invalid", problems: sortIssues(second.error.issues, tree, lineOf).problems, warnings };
+}
+
+/** A copy without the values at these paths. */
+function withoutPaths(tree: Tree, found: readonly Pick<UnknownKey, "path">[]): Tree {
+  return found.reduce<Tree>((rest, { path }) => without(rest, path), tree);
+}
+
+function without(tree: Tree, path: readonly PropertyKey[]): Tree {
+  const [first, ...rest] = path.map(String);
+  const entries = Object.entries(tree).flatMap(([key, value]): [string, unknown][] => {
+    if (key !== first) return [[key, value]];
+    return rest.length > 0 && isTree(value) ? [[key, without(value, rest)]] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
+function secretRefs(config: Config): readonly SecretRef[] {
+  return secretPaths
+    .flatMap((pattern) => expandPath(config, pattern))
+    .map((path) => at(config, path))
+    .filter(isSecretRef);
+}
+
+function switchedOff(config: Config, secrets: Secrets): readonly SwitchedOff[] {
+  return secretPaths
+    .flatMap((pattern) => expandPath(config, pattern))
+    .flatMap((path) => {
+      const ref = at(config, path);
+      if (!isSecretRef(ref) || secrets.get(ref) !== null) return [];
+      return [{ path: dotted(path.slice(0, -1)), reason: secrets.reason(ref) }];
+    });
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const child of Object.values(value)) deepFreeze(child);
+  }
+  return value;
+}
