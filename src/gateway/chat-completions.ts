@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { Ending, LiveRun } from "../agent/live-run.ts";
-import type { Submitted } from "../agent/sessions.ts";
+import type { Submitted } from "../agent/conversations.ts";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import { isEnded, type Run } from "../domain/run.ts";
 import { toError } from "../kernel/errors.ts";
@@ -98,7 +98,7 @@ async function respond({ deps, following, mayDecide }: Answer, reply: FastifyRep
   const outcome = outcomeOf(ending, mayDecide);
   reply.headers(answerHeaders(run, outcome));
   if (outcome === null) {
-    throw endFailure(ending.run);
+    throw endFailure(ending);
   }
   await reply.type("application/json; charset=utf-8").send(completionOf(outcome));
 }

@@ -23,6 +23,7 @@ export function outcomeOf(ending: Ending, mayDecide: boolean): Outcome | null {
     const { approval } = ending;
     return { run, text: questionOf(approval, mayDecide), finishReason: "stop", approval };
   }
+  if (ending.kind === "interrupted") return null;
   if (run.state === "completed") {
     const silent = run.clientCalls.length > 0 ? null : "";
     return { run, text: run.output || silent, finishReason: run.finishReason ?? "stop", approval: null };

@@ -112,7 +112,7 @@ export class ChatStream {
   #end(text: string, ending: Ending): void {
     this.#finished = true;
     const outcome = outcomeOf(ending, this.#options.mayDecide);
-    if (outcome === null) this.#fail(text, ending.run);
+    if (outcome === null) this.#fail(text, ending);
     else this.#finish(text, outcome);
   }
 
@@ -142,8 +142,8 @@ export class ChatStream {
   }
 
   /** Before the status line a failure is a status; after it, one frame and no end mark. */
-  #fail(text: string, run: Run): void {
-    const error = endFailure(run);
+  #fail(text: string, ending: Ending): void {
+    const error = endFailure(ending);
     if (!this.#sse.open) {
       sendFailure(this.#sse, error, this.#options.headers(null));
       return;

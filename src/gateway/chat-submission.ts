@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import type { SubmitRequest } from "../agent/sessions.ts";
+import type { SubmitRequest } from "../agent/conversations.ts";
 import type { RunInput } from "../domain/run.ts";
 import type { IdempotencyKey } from "../store/ports.ts";
 import { type Caller, may } from "./caller.ts";

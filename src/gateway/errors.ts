@@ -1,5 +1,5 @@
+import type { Ending } from "../agent/live-run.ts";
 import { BeamclawError, type ErrorCode, errorCatalogue } from "../domain/error-catalogue.ts";
-import type { Run } from "../domain/run.ts";
 import { toError } from "../kernel/errors.ts";
 
 /** An error as it goes over HTTP: `body` is JSON text. */
@@ -42,8 +42,12 @@ export function classify(thrown: unknown): BeamclawError {
 }
 
 /** How a run that ended without an answer reads to the client that waits for it. */
-export function endFailure(run: Run): BeamclawError {
-  const error = run.error ?? { code: "overloaded", message: `the run ended as ${run.state}` };
+export function endFailure(ending: Ending): BeamclawError {
+  const { run } = ending;
+  const error = (ending.kind === "interrupted" ? ending.error : run.error) ?? {
+    code: "overloaded",
+    message: `the run ended as ${run.state}`,
+  };
   const code: ErrorCode = isErrorCode(error.code) ? error.code : "internal";
   return new BeamclawError(code, error.message, {
     ...(error.retryAfterSeconds !== undefined && { retryAfterSeconds: error.retryAfterSeconds }),

@@ -31,6 +31,8 @@ export interface Conversation {
 const ANONYMOUS = "anonymous";
 const USER = /^[^\p{Cc}\p{Zl}\p{Zp}]{1,256}$/u;
 const SESSION = /^[\x21-\x7e]{1,128}$/;
+/** What stateless runs show as their session; nothing can be added to it. */
+const STATELESS_ID = "ephemeral-";
 /** Ids that `deriveSessionId` makes; a client has them from `x-session-id`. */
 const DERIVED_ID = /^session-[0-9a-f]{32}$/;
 
@@ -108,6 +110,7 @@ export async function resolveSession(
   text: string,
 ): Promise<Conversation & { readonly sessionId: SessionId }> {
   if (!SESSION.test(text)) throw invalid("session_id", "1 to 128 printable ASCII characters without spaces");
+  if (text.startsWith(STATELESS_ID)) throw notFound("session (a stateless run leaves none)");
   const { principal, agent } = self;
   if (!isAdmin(caller) && !DERIVED_ID.test(text)) {
     return { sessionId: namedSessionId(principal, agent, text), principal, agent };

@@ -1,4 +1,4 @@
-import type { Conversations } from "../agent/sessions.ts";
+import type { Conversations } from "../agent/conversations.ts";
 import type { ErrorCode } from "../domain/error-catalogue.ts";
 import type { AgentName, Principal } from "../domain/ids.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -30,7 +30,7 @@ export interface GatewayStore {
 }
 
 export interface AgentDirectory {
-  list(): Promise<readonly AgentName[]>;
+  list(): Promise<readonly { readonly name: AgentName }[]>;
   exists(name: AgentName): boolean;
 }
 

@@ -2,14 +2,14 @@ import ipaddr from "ipaddr.js";
 import type { Clock } from "../kernel/clock.ts";
 import type { RateLimitRule } from "./ports.ts";
 
-/** Remembered requests over all clients; at 8 bytes each a bound of 32 MiB. */
+/** Remembered admissions over all clients; at 8 bytes each a bound of 32 MiB. */
 const MOST_REMEMBERED = 4_194_304;
 const MOST_CLIENTS = 10_000;
 const FEWEST_CLIENTS = 16;
 
 interface Ring {
   /** Times of the last `requests` admissions; `count % length` is the oldest. */
-  readonly admitted: Float64Array;
+  readonly admitted: number[];
   count: number;
 }
 
@@ -61,7 +61,7 @@ export class SlidingWindow {
       const longest = this.#rings.keys().next();
       if (longest.done !== true) this.#rings.delete(longest.value);
     }
-    const ring = { admitted: new Float64Array(this.#requests), count: 0 };
+    const ring = { admitted: [], count: 0 };
     this.#rings.set(client, ring);
     return ring;
   }

@@ -14,7 +14,7 @@ const REQUEST_MS = 60_000;
 /** Longer than the usual minute of load balancers, so that they close idle connections and not we. */
 const KEEP_ALIVE_MS = 75_000;
 const MOST_CONNECTIONS = 10_000;
-const MOST_ID_CHARACTERS = 256;
+const MOST_ID_CHARACTERS = 512;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 
 /**

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { BeamclawError } from "../domain/error-catalogue.ts";
-import { type AgentName, isAgentName } from "../domain/ids.ts";
+import type { AgentName } from "../domain/ids.ts";
 import { type Caller, mayUse } from "./caller.ts";
 import { modelOf } from "./chat-request.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -77,7 +77,7 @@ export function systemRoutes(deps: RouteDeps): readonly Route[] {
 }
 
 const agentsOf = async (deps: RouteDeps, caller: Caller): Promise<readonly AgentName[]> =>
-  (await deps.agents.list()).filter((name) => isAgentName(name) && mayUse(caller, name));
+  (await deps.agents.list()).map(({ name }) => name).filter((name) => mayUse(caller, name));
 
 /** OpenAI's `Model`. Agents have no date of birth that a client could use. */
 const modelView = (id: string) => ({ id, object: "model", created: 0, owned_by: "beamclaw" });
