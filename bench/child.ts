@@ -27,8 +27,15 @@ export class Child implements AsyncDisposable {
       env: { PATH: process.env.PATH, ...command.env },
     });
     closeSync(log);
+    // An interrupted benchmark leaves nothing running; a finished one has stopped its children before.
+    const onExit = (): void => this.signal("SIGKILL");
+    process.once("exit", onExit);
     this.#exit = new Promise((resolve) => {
-      this.#process.once("exit", resolve).once("error", () => resolve(null));
+      const ended = (code: number | null): void => {
+        process.off("exit", onExit);
+        resolve(code);
+      };
+      this.#process.once("exit", ended).once("error", () => ended(null));
     });
     this.pid = this.#process.pid ?? 0;
   }

@@ -43,6 +43,7 @@ export class Rig implements AsyncDisposable {
     this.#client = client;
     this.modelPort = modelPort;
     this.setPace("mock-50x0");
+    process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
   }
 
   /** Scratch space lies in the checkout: a memory file system elsewhere would make every sync free. */

@@ -52,6 +52,8 @@ function parse(): Options | undefined {
   }
 }
 
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+
 const options = parse();
 if (options !== undefined) {
   const rows = await bench(options);

@@ -70,7 +70,7 @@ const beamclaw: Subject = {
     return {
       program: process.execPath,
       args: [join(ROOT, "bin", "beamclaw"), "start", "--foreground"],
-      env: { BEAMCLAW_HOME: home, HOME: place.directory, BENCH_MODEL_KEY: "none" },
+      env: { BEAMCLAW_HOME: home, HOME: place.directory },
       logFile: join(place.directory, "output.log"),
     };
   },
@@ -86,7 +86,7 @@ function configuration({ port, upstream, idleSeconds }: Place): object {
       bench: {
         kind: "openai",
         baseUrl: `http://127.0.0.1:${upstream}/v1`,
-        apiKey: { env: "BENCH_MODEL_KEY" },
+        apiKey: null,
         model: "mock",
         contextWindow: 1_000_000,
         concurrency: 512,
@@ -94,7 +94,6 @@ function configuration({ port, upstream, idleSeconds }: Place): object {
     },
     sessions: {
       idleSeconds,
-      cleanupSeconds: Math.min(300, idleSeconds),
       maxInMemory: 100_000,
       concurrentRuns: 512,
       queue: { perSession: 32, total: 2000 },
