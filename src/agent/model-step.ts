@@ -118,7 +118,7 @@ async function buildRequest(ask: ModelStep): Promise<ModelRequest | null> {
 
 function offeredTools({ services, run, profile }: ModelStep): readonly ToolDefinition[] {
   const own = services.tools.offered(profile.autonomy, run.input.origin.effects);
-  return [...own.map((tool) => tool.definition), ...run.input.clientTools];
+  return [...own, ...run.input.clientTools];
 }
 
 function exceeds(

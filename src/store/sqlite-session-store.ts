@@ -106,6 +106,10 @@ export class SqliteSessionStore implements SessionStore {
     return this.#writer.execute("moveStart", { id, ...move });
   }
 
+  reset(id: SessionId, at: number): ReturnType<SessionStore["reset"]> {
+    return this.#writer.execute("resetSession", { id, at });
+  }
+
   delete(id: SessionId): ReturnType<SessionStore["delete"]> {
     return this.#writer.execute("deleteSession", id);
   }

@@ -137,7 +137,7 @@ export class ScriptedRun {
     this.#store = store;
     this.#clock = clock;
     this.#id = run.id;
-    this.#live = new LiveRunWriter(run.id, run.sessionId);
+    this.#live = new LiveRunWriter(run);
   }
 
   get live(): LiveRunWriter {

@@ -28,6 +28,7 @@ export function commandsOver(db: Database.Database, parts: Parts) {
     ask: approval.ask.bind(approval),
     decide: approval.decide.bind(approval),
     moveStart: session.moveStart.bind(session),
+    resetSession: session.reset.bind(session),
     deleteSession: session.delete.bind(session),
     createToken: token.create.bind(token),
     revokeToken: token.revoke.bind(token),

@@ -46,7 +46,7 @@ export function sessionContract(open: Open): void {
       const store = await open();
       const run = await accepted(store);
       await store.runs.finish(finishRequest(run));
-      const move = { expected: 0, to: 2, reset: true, at: start + 9 };
+      const move = { expected: 0, to: 2, at: start + 9 };
       const both = await Promise.all([
         store.sessions.moveStart(session, move),
         store.sessions.moveStart(session, move),
@@ -59,7 +59,6 @@ export function sessionContract(open: Open): void {
       });
       expect(await store.sessions.transcript(run)).toEqual([]);
       expect(await historyOf(store)).toHaveLength(2);
-      expect((await eventTypesOf(store)).at(-1)).toBe("session.reset");
       expect(await store.sessions.moveStart(session, { ...move, expected: 2, to: 3 })).toBe(false);
       expect(await store.sessions.moveStart(session, { ...move, expected: 2, to: 1 })).toBe(false);
     });
@@ -71,11 +70,22 @@ export function sessionContract(open: Open): void {
       await store.runs.finish(
         finishRequest(run, { finishReason: "tool_calls", message: null, output: null }),
       );
-      await store.sessions.moveStart(session, { expected: 0, to: 2, reset: true, at: start });
+      expect(await store.sessions.reset(session, start)).toBe("reset");
+      expect((await eventTypesOf(store)).at(-1)).toBe("session.reset");
       expect(await store.sessions.openClientCalls(session)).toEqual([]);
       const next = await accepted(store, { messages: [toolAnswer("c1", "late"), user("hi")] });
       const seen = await store.sessions.transcript(next);
       expect(outline(seen.map(({ wire }) => JSON.parse(Buffer.from(wire).toString())))).toEqual(["user"]);
+    });
+
+    test("a reset waits for the session's runs", async () => {
+      const store = await open();
+      const run = await accepted(store);
+      expect(await store.sessions.reset(session, start)).toBe("session_busy");
+      await store.runs.finish(finishRequest(run));
+      expect(await store.sessions.reset(session, start)).toBe("reset");
+      expect(await store.sessions.transcript(run)).toEqual([]);
+      expect(await store.sessions.reset(asId<SessionId>("nobody"), start)).toBe("not_found");
     });
 
     test("a session with open runs is busy; otherwise all that hangs on it goes with it", async () => {
