@@ -231,7 +231,7 @@ export class ScriptedRun {
     this.#save({ state: "running", approvalId: null });
     this.event({ type: "approval.resolved", approvalId: approval.id, outcome: decision, by });
     this.event({ type: "run.resumed", attempt: 2 });
-    this.#live = new LiveRunWriter(this.#id, this.saved.sessionId);
+    this.#live = new LiveRunWriter(this.saved);
     return decided;
   }
 
