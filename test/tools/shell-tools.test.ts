@@ -20,7 +20,7 @@ const shellWith = (options: Partial<ShellOptions> = {}): SandboxedShell =>
     runner: runnerWith(),
     sandbox: "off",
     hidden: [],
-    env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
+    env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
     timeoutMs: 20_000,
     maxOutputBytes: 10_000,
     ...options,
