@@ -30,12 +30,7 @@ test("it has no effect", () => {
 verifies(["W25"], "a filter is never shell text", async () => {
   const folder = await temporaryFolder();
   const file = `${folder}/x`;
-  const filters = [
-    `$(touch ${file})`,
-    `\`touch ${file}\``,
-    `.";touch ${file};"`,
-    `. | touch ${file}`,
-  ];
+  const filters = [`$(touch ${file})`, `\`touch ${file}\``, `.";touch ${file};"`, `. | touch ${file}`];
   for (const filter of filters) {
     expect((await apply(filter, "{}", contextIn(folder))).text).toMatch(/error|null/);
   }
