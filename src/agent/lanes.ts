@@ -70,6 +70,8 @@ export class Lanes {
     } finally {
       this.#open = false;
       unsubscribe();
+      for (const live of this.#live.values()) live.interrupt(runError("shutting_down"));
+      this.#live.clear();
     }
   };
 
@@ -110,7 +112,7 @@ export class Lanes {
       // The lane's former run has ended in the store and is just leaving.
       this.#background(this.#supervisor.gone(run.sessionId).then(() => void this.launch(run)));
     } else {
-      live.end({ kind: "interrupted", run, error: runError("shutting_down") }); // taken up again at the next start
+      live.interrupt(runError("shutting_down")); // taken up again at the next start
       this.#live.delete(run.id);
     }
     return live;
@@ -147,8 +149,9 @@ export class Lanes {
     return true;
   }
 
-  /** Resolves when no run works any more, or when `signal` aborts. */
+  /** Starts no further run; resolves when none works any more, or when `signal` aborts. */
   async quiet(signal: AbortSignal): Promise<void> {
+    this.#open = false;
     if (this.#active.size === 0 || signal.aborted) return;
     await new Promise<void>((resolve) => {
       const done = (): void => {
@@ -179,7 +182,7 @@ export class Lanes {
   #liveOf(run: Run): LiveRunWriter {
     const known = this.#live.get(run.id);
     if (known !== undefined) return known;
-    const live = new LiveRunWriter(run.id, run.sessionId);
+    const live = new LiveRunWriter(run);
     this.#live.set(run.id, live);
     return live;
   }
@@ -225,7 +228,7 @@ export class Lanes {
       again = await this.#conclude(run, live, exit);
     } catch (thrown) {
       again = run.id;
-      this.#interrupt(run, live, toError(thrown));
+      this.#interrupt(run.id, live, toError(thrown));
     }
     if (this.#active.get(run.sessionId)?.run.id === run.id) this.#active.delete(run.sessionId);
     this.#slots += 1;
@@ -254,10 +257,10 @@ export class Lanes {
         await this.#endElsewhere(run.id);
         return this.#ready.get(run.sessionId) ?? null;
       case "store_trouble":
-        this.#interrupt(run, live, exit.error);
+        this.#interrupt(run.id, live, exit.error);
         return run.id;
       case "stopped":
-        live.end({ kind: "interrupted", run, error: runError("shutting_down") });
+        live.interrupt(runError("shutting_down"));
         return undefined;
       case "crashed":
         await this.endIdle((await store.runs.get(run.id)) ?? run, {
@@ -286,10 +289,10 @@ export class Lanes {
   }
 
   /** The run stays open in the store; whoever follows it now is told that it cannot go on at the moment. */
-  #interrupt(run: Run, live: LiveRunWriter, error: Error): void {
+  #interrupt(runId: RunId, live: LiveRunWriter, error: Error): void {
     this.#services.obs.events.storeTrouble({ error: error.message });
-    live.end({ kind: "interrupted", run, error: runError("store_unavailable") });
-    this.#live.delete(run.id);
+    live.interrupt(runError("store_unavailable"));
+    this.#live.delete(runId);
   }
 
   #later(sessionId: SessionId, readiness: Readiness, error: Error): void {

@@ -7,6 +7,7 @@ import type { Approval, Decision } from "../domain/approval.ts";
 import type { ErrorCode } from "../domain/error-catalogue.ts";
 import { type ApprovalId, asId, type MessageId, newId, type RunId, type SessionId } from "../domain/ids.ts";
 import { isEnded, type Run } from "../domain/run.ts";
+import { Unreachable } from "../kernel/errors.ts";
 import type { Accepted } from "../store/ports.ts";
 import type { Conversations, Submitted, SubmitRequest } from "./conversations.ts";
 import { decisionIn } from "./decision-command.ts";
@@ -182,6 +183,8 @@ export class SessionRegistry implements Conversations {
           refusals[accepted.code],
           accepted.code === "idempotency_conflict" ? undefined : 5,
         );
+      default:
+        throw new Unreachable(accepted);
     }
   }
 

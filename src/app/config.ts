@@ -101,18 +101,19 @@ function unreadable(file: string, why: string): ReturnType<typeof parseConfigFil
 
 /** Variables that stand for a configuration key. */
 function fromEnvironment(env: Env): { readonly tree: Tree; readonly problems: readonly ConfigProblem[] } {
+  const host = envValue(env, "BEAMCLAW_HOST");
   const port = envValue(env, "BEAMCLAW_PORT");
-  if (port === null) return { tree: {}, problems: [] };
-  if (/^\d{1,5}$/.test(port) && Number(port) <= 65_535) {
-    return { tree: { gateway: { port: Number(port) } }, problems: [] };
-  }
+  const isPort = port !== null && /^\d{1,5}$/.test(port) && Number(port) <= 65_535;
   const problem: ConfigProblem = {
     path: "BEAMCLAW_PORT",
     line: null,
     message: "allowed is a whole number from 0 to 65535",
     cure: "Correct or unset the variable.",
   };
-  return { tree: {}, problems: [problem] };
+  return {
+    tree: { gateway: { ...(host !== null && { host }), ...(isPort && { port: Number(port) }) } },
+    problems: port === null || isPort ? [] : [problem],
+  };
 }
 
 type Checked =

@@ -66,9 +66,13 @@ describe("defaults", () => {
     });
   });
 
-  test("BEAMCLAW_PORT overrides the file; an empty one is unset", () => {
+  test("BEAMCLAW_PORT and BEAMCLAW_HOST override the file; empty ones are unset", () => {
     expect(valid("gateway: { port: 1 }", { BEAMCLAW_PORT: "2" }).config.gateway.port).toBe(2);
     expect(valid("gateway: { port: 1 }", { BEAMCLAW_PORT: "" }).config.gateway.port).toBe(1);
+    expect(valid("", { BEAMCLAW_HOST: "0.0.0.0" }).config.gateway).toMatchObject({
+      host: "0.0.0.0",
+      port: 18800,
+    });
     expect(problems("", { BEAMCLAW_PORT: "70000" })).toEqual([expect.stringContaining("BEAMCLAW_PORT")]);
   });
 

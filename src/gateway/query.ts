@@ -1,0 +1,30 @@
+import { z } from "zod";
+import type { Page } from "../store/ports.ts";
+
+/** Query parameters that lists share. */
+const cursor = z
+  .string()
+  .regex(/^[A-Za-z0-9+/=_.:-]{1,256}$/, "take it from next_cursor of a former answer")
+  .optional();
+const limit = z.coerce.number().int().min(1).max(200).default(50);
+
+export const pageQuery = { cursor, limit };
+
+export const pageOf = (query: { readonly cursor?: string | undefined; readonly limit: number }): Page => ({
+  cursor: query.cursor ?? null,
+  limit: query.limit,
+});
+
+/** `state=queued,running`: one or several of the given states. */
+export const statesOf = <const S extends string>(all: readonly S[]) =>
+  z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(z.enum(all as readonly [S, ...S[]], { error: `one or more of ${all.join(", ")}` })))
+    .optional();
+
+/** A history is read by sequence number: the cursor is the last one seen. */
+export const historyQuery = z.object({
+  cursor: z.coerce.number().int().min(-1).max(Number.MAX_SAFE_INTEGER).default(-1),
+  limit,
+});
