@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { autonomyLevels } from "../domain/autonomy.ts";
+import type { Frozen } from "../domain/frozen.ts";
 import { AGENT_NAME } from "../domain/ids.ts";
 import { providerSlice, toolSlice } from "./config-slices.ts";
 
@@ -84,12 +85,6 @@ export const configSchema = z.strictObject({
 });
 
 export type Config = Frozen<z.output<typeof configSchema>>;
-
-type Frozen<T> = T extends readonly (infer Item)[]
-  ? readonly Frozen<Item>[]
-  : T extends object
-    ? { readonly [Key in keyof T]: Frozen<T[Key]> }
-    : T;
 
 /** Where the configuration may refer to a secret; `*` stands for any name. */
 export const secretPaths: readonly (readonly string[])[] = [
