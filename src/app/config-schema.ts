@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { autonomyLevels } from "../domain/autonomy.ts";
+import type { Frozen } from "../domain/frozen.ts";
 import { AGENT_NAME } from "../domain/ids.ts";
 import { toolConfig } from "../tools/tool-config.ts";
 import { providerSlice } from "./config-slices.ts";
@@ -85,12 +86,6 @@ export const configSchema = z.strictObject({
 });
 
 export type Config = Frozen<z.output<typeof configSchema>>;
-
-type Frozen<T> = T extends readonly (infer Item)[]
-  ? readonly Frozen<Item>[]
-  : T extends object
-    ? { readonly [Key in keyof T]: Frozen<T[Key]> }
-    : T;
 
 /** Where the configuration may refer to a secret; `*` stands for any name. */
 export const secretPaths: readonly (readonly string[])[] = [
