@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type ApprovalId, newId, type RunId, type SessionId } from "../../src/domain/ids.ts";
 import { Unreachable } from "../../src/kernel/errors.ts";
 import type { Accepted, FinishRun, Store } from "../../src/store/ports.ts";
-import { acceptRequest, call, finishRequest, keyOf, question, start, stepOf, user } from "./fixtures.ts";
+import { acceptRequest, call, finishRequest, keyOf, question, start, stepOf, user } from "./requests.ts";
 import { LaneModel, type ModelRun } from "./lane-model.ts";
 import { type Operation, type OperationOnRun, sessions } from "./operations.ts";
 

@@ -9,7 +9,8 @@ import type { WireMessage } from "../../src/domain/message.ts";
 import type { Store } from "../../src/store/ports.ts";
 import { verifies } from "../support/verifies.ts";
 import { Duet } from "./duet.ts";
-import { historyOf, makeFolder, openStore, removeFolder } from "./fixtures.ts";
+import { makeFolder, openStore, removeFolder } from "./fixtures.ts";
+import { historyOf } from "./requests.ts";
 import { type Operation, operation, sessions } from "./operations.ts";
 
 /** Every call of an answer has one result right behind it; only calls at the very end may still be open. */
