@@ -44,7 +44,7 @@ async function* linesOf(child: ChildProcessWithoutNullStreams): AsyncGenerator<s
 
 test("everything is there after closing and opening again", async () => {
   const folder = await temporaryFolder();
-  const before = await openStore("thread", folder);
+  const before = await openStore("file", folder);
   const run = await accepted(before);
   await before.steps.record(stepOf(run, [call("a")]));
   const asked = question(run);
@@ -63,7 +63,7 @@ test("everything is there after closing and opening again", async () => {
   const told = await seen(before);
   await before.close();
 
-  const after = await openStore("thread", folder);
+  const after = await openStore("file", folder);
   expect(await seen(after)).toEqual(told);
   expect(told.open).toEqual([{ sessionId: session, states: ["waiting", "queued"] }]);
   // D5: the question can still be answered, and the run goes on under a new attempt.
