@@ -6,6 +6,7 @@ import { type AgentName, asId } from "../../src/domain/ids.ts";
 import type { Scope } from "../../src/gateway/caller.ts";
 import { canonicalUser } from "../../src/gateway/identity.ts";
 import type { Door, GatewayDeps, GatewayObs, GatewayOptions } from "../../src/gateway/ports.ts";
+import { allRoutes } from "../../src/gateway/routes.ts";
 import { createGateway } from "../../src/gateway/server.ts";
 import { TokenBook } from "../../src/gateway/tokens.ts";
 import { ManualClock } from "../../src/kernel/clock.ts";
@@ -52,7 +53,8 @@ export async function openGateway(options: HarnessOptions = {}) {
     readiness: async () => readiness,
     version: "1.2.3",
   };
-  const gateway = createGateway(deps, gatewayOptions(options));
+  const settings = gatewayOptions(options);
+  const gateway = createGateway(deps, settings);
   const sockets = new Set<Socket>();
   gateway.app.server.on("connection", (socket: Socket) => sockets.add(socket));
   const owner = await tokens.create({ name: "owner", scopes: ["owner"], agent: null, expiresAt: null });
@@ -64,6 +66,7 @@ export async function openGateway(options: HarnessOptions = {}) {
     conversations,
     obs,
     owner,
+    routes: allRoutes({ ...deps, rules: settings.identity, draining: new AbortController().signal }),
     readiness,
     /** A token of its own, as an Authorization header. */
     token: async (name: string, scopes: readonly Scope[], only: AgentName | null = null) =>
