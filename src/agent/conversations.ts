@@ -35,7 +35,10 @@ export type Submitted =
 export interface Conversations {
   submit(request: SubmitRequest): Promise<Submitted>;
   /** Ends the run, child processes included, within a second; resolves once the end is committed. */
-  cancel(runId: RunId, reason: string): Promise<"cancelled" | "run_ended" | "not_found">;
+  cancel(
+    runId: RunId,
+    reason: "user" | "superseded" | "disconnected",
+  ): Promise<"cancelled" | "run_ended" | "not_found">;
   decide(
     id: ApprovalId,
     decision: Decision,

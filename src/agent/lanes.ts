@@ -7,6 +7,7 @@ import { isEnded, type Run } from "../domain/run.ts";
 import { backoffDelay } from "../kernel/backoff.ts";
 import { toError, Unreachable } from "../kernel/errors.ts";
 import { type DynamicChild, DynamicSupervisor } from "../kernel/dynamic-supervisor.ts";
+import { Cancelled, onAbort } from "../kernel/scope.ts";
 import type { Child } from "../kernel/supervisor.ts";
 import { type LiveRun, LiveRunWriter } from "./live-run.ts";
 import { endIdleRun, runError } from "./run-end.ts";
@@ -43,7 +44,6 @@ export class Lanes {
   #open = false;
   /** Failures of the store in a row; the next attempt waits longer after each. */
   #troubles = 0;
-  #idle: (() => void) | null = null;
 
   constructor(services: RunServices, settings: LaneSettings) {
     this.#services = services;
@@ -70,8 +70,15 @@ export class Lanes {
     } finally {
       this.#open = false;
       unsubscribe();
+      for (const live of this.#live.values()) live.interrupt(runError("shutting_down"));
+      this.#live.clear();
     }
   };
+
+  /** Lanes that work. */
+  get size(): number {
+    return this.#active.size;
+  }
 
   /** True if a slot was free; the taker launches a run with it or releases it. */
   takeSlot(): boolean {
@@ -110,7 +117,7 @@ export class Lanes {
       // The lane's former run has ended in the store and is just leaving.
       this.#background(this.#supervisor.gone(run.sessionId).then(() => void this.launch(run)));
     } else {
-      live.end({ kind: "interrupted", run, error: runError("shutting_down") }); // taken up again at the next start
+      live.interrupt(runError("shutting_down")); // taken up again at the next start
       this.#live.delete(run.id);
     }
     return live;
@@ -147,18 +154,17 @@ export class Lanes {
     return true;
   }
 
-  /** Resolves when no run works any more, or when `signal` aborts. */
+  /**
+   * Starts no further run and resolves when none works any more. When `signal` aborts, those that still work are left
+   * as they are stored.
+   */
   async quiet(signal: AbortSignal): Promise<void> {
-    if (this.#active.size === 0 || signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        signal.removeEventListener("abort", done);
-        this.#idle = null;
-        resolve();
-      };
-      this.#idle = done;
-      signal.addEventListener("abort", done, { once: true });
+    this.#open = false;
+    using _ = onAbort(signal, () => {
+      for (const sessionId of this.#active.keys())
+        this.#background(this.#supervisor.stop(sessionId, new Cancelled("shutdown")));
     });
+    await Promise.all([...this.#active.values()].map(({ done }) => done));
   }
 
   #activation(run: Run, live: LiveRunWriter): DynamicChild<RunScope> {
@@ -179,7 +185,7 @@ export class Lanes {
   #liveOf(run: Run): LiveRunWriter {
     const known = this.#live.get(run.id);
     if (known !== undefined) return known;
-    const live = new LiveRunWriter(run.id, run.sessionId);
+    const live = new LiveRunWriter(run);
     this.#live.set(run.id, live);
     return live;
   }
@@ -225,14 +231,13 @@ export class Lanes {
       again = await this.#conclude(run, live, exit);
     } catch (thrown) {
       again = run.id;
-      this.#interrupt(run, live, toError(thrown));
+      this.#interrupt(run.id, live, toError(thrown));
     }
     if (this.#active.get(run.sessionId)?.run.id === run.id) this.#active.delete(run.sessionId);
     this.#slots += 1;
     if (again !== undefined && exit.kind === "store_trouble") this.#later(run.sessionId, again, exit.error);
     else if (again !== undefined) this.#ready.set(run.sessionId, again);
     this.#pump();
-    if (this.#active.size === 0) this.#idle?.();
   }
 
   /** Returns what the lane is ready for next; undefined: nothing. */
@@ -254,10 +259,10 @@ export class Lanes {
         await this.#endElsewhere(run.id);
         return this.#ready.get(run.sessionId) ?? null;
       case "store_trouble":
-        this.#interrupt(run, live, exit.error);
+        this.#interrupt(run.id, live, exit.error);
         return run.id;
       case "stopped":
-        live.end({ kind: "interrupted", run, error: runError("shutting_down") });
+        live.interrupt(runError("shutting_down"));
         return undefined;
       case "crashed":
         await this.endIdle((await store.runs.get(run.id)) ?? run, {
@@ -286,10 +291,10 @@ export class Lanes {
   }
 
   /** The run stays open in the store; whoever follows it now is told that it cannot go on at the moment. */
-  #interrupt(run: Run, live: LiveRunWriter, error: Error): void {
+  #interrupt(runId: RunId, live: LiveRunWriter, error: Error): void {
     this.#services.obs.events.storeTrouble({ error: error.message });
-    live.end({ kind: "interrupted", run, error: runError("store_unavailable") });
-    this.#live.delete(run.id);
+    live.interrupt(runError("store_unavailable"));
+    this.#live.delete(runId);
   }
 
   #later(sessionId: SessionId, readiness: Readiness, error: Error): void {

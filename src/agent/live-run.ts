@@ -38,13 +38,16 @@ export interface LiveRun {
 export class LiveRunWriter implements LiveRun {
   readonly runId: RunId;
   readonly sessionId: SessionId;
+  /** As it was when it came into this process. */
+  readonly run: Run;
   readonly segments: { step: number; text: string; done: boolean }[] = [];
   ending: Ending | null = null;
   readonly #readers = new Set<() => void>();
 
-  constructor(runId: RunId, sessionId: SessionId) {
-    this.runId = runId;
-    this.sessionId = sessionId;
+  constructor(run: Run) {
+    this.run = run;
+    this.runId = run.id;
+    this.sessionId = run.sessionId;
   }
 
   follow(wake: () => void): () => void {
@@ -65,6 +68,11 @@ export class LiveRunWriter implements LiveRun {
     if (last === undefined || last.done || this.ending !== null) return; // late news of an abandoned call
     last.text += text;
     this.#wake();
+  }
+
+  /** The process cannot go on with the run now; it is still open in the store. */
+  interrupt(error: RunError): void {
+    this.end({ kind: "interrupted", run: this.run, error });
   }
 
   end(ending: Ending): void {

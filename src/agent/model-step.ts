@@ -1,7 +1,6 @@
 /** One model call: what is sent, what is said meanwhile, what comes back. */
 import type { ToolDefinition } from "../domain/message.ts";
 import type { Run } from "../domain/run.ts";
-import { StreamScrubber } from "../obs/stream-scrubber.ts";
 import type { TranscriptEntry } from "../store/ports.ts";
 import type { LiveRunWriter } from "./live-run.ts";
 import type { Conclusion } from "./loop.ts";
@@ -33,7 +32,7 @@ export async function callModel(
   const { services, run, live, model, profile, step } = ask;
   const startedAt = services.clock.monotonic();
   let firstTokenMs: number | null = null;
-  const scrubber = new StreamScrubber();
+  const scrubber = services.scrubber.stream();
   live.begin(step);
   services.obs.events.llmRequest({
     ...tracing(services, run),

@@ -2,6 +2,7 @@ import type { Autonomy } from "../domain/autonomy.ts";
 import type { AgentName, RunId } from "../domain/ids.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Obs } from "../obs/obs.ts";
+import type { Scrubber } from "../obs/scrubber.ts";
 import type { Store } from "../store/ports.ts";
 import type { ToolRegistry } from "../tools/registry.ts";
 import type { Provider } from "./provider.ts";
@@ -35,6 +36,8 @@ export interface RunServices {
   readonly tools: ToolRegistry;
   readonly clock: Clock;
   readonly obs: Obs;
+  /** Knows the secrets of the configuration beside the patterns. */
+  readonly scrubber: Scrubber;
   readonly settings: LoopSettings;
   agent(name: AgentName): AgentProfile;
   /** W3C trace id of a run, 32 hex digits. */

@@ -1,10 +1,8 @@
 /** The tool calls of one answer: recorded, asked for, run, settled. Each result is on disk before it counts. */
-import type { Approval } from "../domain/approval.ts";
 import { type ApprovalId, type MessageId, newId } from "../domain/ids.ts";
 import type { AssistantMessage } from "../domain/message.ts";
 import type { Run } from "../domain/run.ts";
 import { toError } from "../kernel/errors.ts";
-import { scrubJsonText, scrubText } from "../obs/scrubber.ts";
 import type { ToolResult } from "../tools/tool.ts";
 import { type PlannedCall, outcomeOf } from "./call-planner.ts";
 import type { LoopEvent } from "./loop.ts";
@@ -40,7 +38,7 @@ export async function recordCalls(
   options: { readonly starting: readonly number[]; readonly refused: boolean },
 ): Promise<LoopEvent> {
   const at = services.clock.now();
-  const scrubbed = planned.map((call) => scrubJsonText(call.arguments));
+  const scrubbed = planned.map((call) => services.scrubber.scrubJsonText(call.arguments));
   const message: AssistantMessage = {
     role: "assistant",
     content: answer.text === "" ? null : answer.text,
@@ -64,7 +62,7 @@ export async function recordCalls(
       client: call.plan.kind === "client" && !options.refused,
       rawArguments: raw,
       scrubbedArguments: scrubbed[index] ?? "{}",
-      result: options.refused ? { ok: false, text: limitReached } : scrubResult(result),
+      result: options.refused ? { ok: false, text: limitReached } : scrubResult(services, result),
       started: options.starting.includes(call.index),
     })),
     usage: answer.usage,
@@ -83,7 +81,7 @@ export async function runCall(context: ToolStep, planned: PlannedCall): Promise<
     if (started.kind === "refused") throw new FencedError(run.id);
   }
   const fields = { ...tracing(services, run), tool_name: planned.tool, call_id: planned.id };
-  services.obs.events.toolCallStart({ ...fields, args: scrubJsonText(planned.arguments) });
+  services.obs.events.toolCallStart({ ...fields, args: services.scrubber.scrubJsonText(planned.arguments) });
   const startedAt = services.clock.monotonic();
   const result = await execute(context, planned);
   context.signal.throwIfAborted();
@@ -102,7 +100,7 @@ export async function settleCall(
   result: ToolResult,
 ): Promise<LoopEvent> {
   const { index } = planned.call;
-  const text = cap(scrubText(result.text), services.settings.maxResultBytes);
+  const text = cap(services.scrubber.scrubText(result.text), services.settings.maxResultBytes);
   const settled = await services.store.steps.settle({
     runId: run.id,
     attempt: run.attempt,
@@ -137,25 +135,12 @@ export async function askApproval(
     ...tracing(services, run),
     approval_id: id,
     tool_name: planned.tool,
-    args: scrubJsonText(planned.arguments),
+    args: services.scrubber.scrubJsonText(planned.arguments),
   });
   return id;
 }
 
-/** The question in words, for places where people read text. */
-export function describeQuestion(approval: Approval): string {
-  const always =
-    approval.pattern === null
-      ? ""
-      : `, or /always to allow \`${approval.pattern}\` for the rest of this session`;
-  const choices = approval.pattern === null ? "/yes or /no" : "/yes, /no";
-  return `May I run ${approval.tool} with ${approval.arguments}? (${approval.reason}) Reply ${choices}${always}.`;
-}
-
-async function execute(
-  { services: _, run, profile, signal }: ToolStep,
-  planned: PlannedCall,
-): Promise<ToolResult> {
+async function execute({ run, profile, signal }: ToolStep, planned: PlannedCall): Promise<ToolResult> {
   if (planned.prepared === null) return { ok: false, text: `${planned.tool} cannot be run.` };
   try {
     return await planned.prepared.run({
@@ -171,8 +156,8 @@ async function execute(
   }
 }
 
-const scrubResult = (result: ToolResult | null): ToolResult | null =>
-  result === null ? null : { ok: result.ok, text: scrubText(result.text) };
+const scrubResult = (services: RunServices, result: ToolResult | null): ToolResult | null =>
+  result === null ? null : { ok: result.ok, text: services.scrubber.scrubText(result.text) };
 
 /** Cuts at a character, not inside one. */
 function cap(text: string, maxBytes: number): string {

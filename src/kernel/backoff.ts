@@ -16,6 +16,7 @@ export interface Backoff {
  * `attempt` counts failures so far and starts at 0; `random` yields numbers in [0, 1).
  */
 export function backoffDelay(backoff: Backoff, attempt: number, random: () => number): number {
-  const ceiling = Math.min(backoff.maxMs, backoff.baseMs * backoff.factor ** attempt);
+  const growth = Math.min(backoff.factor ** attempt, Number.MAX_VALUE); // Infinity · 0 is not a number
+  const ceiling = Math.floor(Math.min(backoff.maxMs, backoff.baseMs * growth));
   return Math.floor(random() * (ceiling + 1));
 }

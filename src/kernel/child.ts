@@ -79,12 +79,18 @@ export class Life {
   async #live(run: Child): Promise<void> {
     const context = { signal: this.#controller.signal, ready: () => this.#announce() };
     try {
-      await runAs(this.#owner, async () => run(context)); // async: a throw before the first await is a crash too
+      // Not at once: whoever makes a life has it in hand before any of the child's code runs. And in a promise
+      // job a throw before the child's first `await` is a rejection like any other.
+      await runAs(this.#owner, () => Promise.resolve().then(() => this.#begin(run, context)));
     } catch (thrown) {
       this.#settle(isCancellation(thrown, context.signal) ? undefined : toError(thrown));
       return;
     }
     this.#settle(undefined);
+  }
+
+  async #begin(run: Child, context: ChildContext): Promise<void> {
+    if (!context.signal.aborted) await run(context);
   }
 
   #announce(): void {

@@ -53,7 +53,7 @@ export class Machine<S extends { name: string }, E extends { type: string }, F> 
   /** In order of arrival. */
   #postponed: readonly E[] = [];
 
-  constructor(transitions: Transitions<S, E, F>, initial: S, maxPostponed = 100) {
+  constructor(transitions: Transitions<S, E, F>, initial: NoInfer<S>, maxPostponed = 100) {
     this.#transitions = transitions;
     this.#state = initial;
     this.#maxPostponed = maxPostponed;

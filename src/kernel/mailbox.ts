@@ -26,10 +26,6 @@ export class Mailbox<T> implements AsyncIterable<T, undefined> {
     return this.#items === undefined ? 0 : this.#items.length - this.#head;
   }
 
-  get closed(): boolean {
-    return this.#closed;
-  }
-
   /** False when the mailbox is full or closed: the item was refused, and the sender must say so. */
   push(item: T): boolean {
     if (this.#closed || this.size >= this.#capacity) return false;

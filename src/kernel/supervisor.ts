@@ -147,15 +147,19 @@ class Supervisor {
     const seat = this.#seats.find((candidate) => candidate.life === life);
     if (seat === undefined) return;
     delete seat.life;
-    if (seat.condemned) this.#onStopped(seat, ending);
+    if (seat.condemned) this.#onStopped(seat, life, ending);
     else if (isFinal(seat.spec, ending)) this.#giveUp(seat, ending);
     else this.#restart(seat, ending);
   }
 
-  /** The child ended because it was told to. In a restart it comes back in its turn, unless it is temporary. */
-  #onStopped(seat: Seat, ending: Ending): void {
+  /**
+   * A condemned child ended. In a restart it comes back in its turn, unless it is temporary, or had finished by
+   * itself before it could be told to stop.
+   */
+  #onStopped(seat: Seat, life: Life, ending: Ending): void {
     seat.condemned = false;
-    const comesBack = !this.#isStopping && seat.spec.restart !== "temporary";
+    const wasLast = life.isStopping ? seat.spec.restart === "temporary" : isFinal(seat.spec, ending);
+    const comesBack = !this.#isStopping && !wasLast;
     if (!comesBack) this.#remove(seat);
     if (ending.kind !== "returned") this.#report(seat, ending, comesBack);
   }

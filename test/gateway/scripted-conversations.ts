@@ -153,7 +153,7 @@ export class ScriptedRun {
     this.#store = store;
     this.#clock = clock;
     this.#id = run.id;
-    this.#live = new LiveRunWriter(run.id, run.sessionId);
+    this.#live = new LiveRunWriter(run);
   }
 
   get live(): LiveRunWriter {
@@ -257,7 +257,7 @@ export class ScriptedRun {
     this.#save({ state: "running", approvalId: null });
     this.event({ type: "approval.resolved", approvalId: approval.id, outcome: decision, by });
     this.event({ type: "run.resumed", attempt: 2 });
-    this.#live = new LiveRunWriter(this.#id, this.saved.sessionId);
+    this.#live = new LiveRunWriter(this.saved);
     return decided;
   }
 

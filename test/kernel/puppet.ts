@@ -9,7 +9,11 @@ export interface PuppetOptions {
   readonly startMs?: number;
   /** Milliseconds from the abort to the end; Infinity ignores the signal. */
   readonly stopMs?: number;
+  /** Hears of everything as it happens; `life` counts from 1. */
+  readonly watch?: (what: PuppetNews, id: string, life: number) => void;
 }
+
+export type PuppetNews = "start" | "ready" | "stop" | "end";
 
 /** A child that lives until the test pulls a string. `journal` tells, over all puppets, what happened in order. */
 export class Puppet {
@@ -26,6 +30,7 @@ export class Puppet {
   readonly #contexts: ((raise: () => void) => void)[] = [];
   readonly #clock: ManualClock;
   readonly #journal: string[];
+  readonly #watch: PuppetOptions["watch"];
 
   constructor(id: string, clock: ManualClock, journal: string[], options: PuppetOptions = {}) {
     this.id = id;
@@ -33,6 +38,7 @@ export class Puppet {
     this.#journal = journal;
     this.startMs = options.startMs ?? 0;
     this.stopMs = options.stopMs ?? 0;
+    this.#watch = options.watch;
   }
 
   readonly run: Child = async ({ signal, ready }) => {
@@ -41,15 +47,20 @@ export class Puppet {
     this.#contexts.push(AsyncLocalStorage.snapshot());
     this.lives += 1;
     this.serving += 1;
-    this.#journal.push(`start ${this.id}`);
-    signal.addEventListener("abort", () => this.#onAbort(strings), { once: true });
-    const timer = this.startMs === 0 ? ready() : this.#clock.setTimer(this.startMs, ready);
+    const life = this.lives;
+    this.#tell("start", life);
+    signal.addEventListener("abort", () => this.#onAbort(strings, life), { once: true });
+    const announce = (): void => {
+      this.#watch?.("ready", this.id, life);
+      ready();
+    };
+    const timer = this.startMs === 0 ? announce() : this.#clock.setTimer(this.startMs, announce);
     try {
       await strings.promise;
     } finally {
       timer?.cancel();
       if (!signal.aborted) this.serving -= 1;
-      this.#journal.push(`end ${this.id}`);
+      this.#tell("end", life);
     }
   };
 
@@ -66,9 +77,14 @@ export class Puppet {
     this.#contexts[life - 1]?.(raise);
   }
 
-  #onAbort(strings: PromiseWithResolvers<void>): void {
+  #tell(what: PuppetNews, life: number): void {
+    this.#journal.push(`${what} ${this.id}`);
+    this.#watch?.(what, this.id, life);
+  }
+
+  #onAbort(strings: PromiseWithResolvers<void>, life: number): void {
     this.serving -= 1;
-    this.#journal.push(`stop ${this.id}`);
+    this.#tell("stop", life);
     if (this.stopMs === 0) strings.resolve();
     else if (this.stopMs !== Infinity) this.#clock.setTimer(this.stopMs, () => strings.resolve());
   }

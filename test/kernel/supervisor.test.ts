@@ -212,6 +212,19 @@ describe("restarting", () => {
     expect(s.news()).toBe("end a, stop b, end b, start a");
   });
 
+  test.each([["first"], ["last"]])("work that finished by itself %s is not done again", async (when) => {
+    const s = stage();
+    const [a, b, c] = [s.puppet("a"), s.puppet("b"), s.puppet("c")];
+    s.supervise([a, { id: "b", run: b.run, restart: "transient" }, c], { strategy: "rest_for_one" });
+    await s.clock.advance(0);
+    s.news();
+    if (when === "first") b.return();
+    a.crash();
+    if (when === "last") b.return();
+    await s.clock.advance(0);
+    expect([a.lives, b.lives, c.lives]).toEqual([2, 1, 2]);
+  });
+
   test("a child that dies before it is ready is restarted like any other, and its right siblings wait", async () => {
     const s = stage();
     const a = s.puppet("a", { startMs: 100 });

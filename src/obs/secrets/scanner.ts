@@ -1,0 +1,97 @@
+import { isWord, MAX_NAME, wordStart } from "./characters.ts";
+import { judge, TRIGGER_EDGE, type Trigger } from "./triggers.ts";
+import { LOOK_BACK, MARK, type Tail } from "./verdict.ts";
+
+/** In a word too long for a name, only its end can still become the start of a token. */
+const LONGEST_PREFIX = 24;
+
+/**
+ * Walks from trigger to trigger, asks their rules, and shows what they pass. One walk serves whole texts and
+ * streams, which is why both come out the same; the rules' contract is in `verdict.ts`.
+ */
+export class Scanner {
+  readonly #search: (text: string, from: number) => Trigger | null;
+  /** What has not been decided, after some decided text for rules to look back at. */
+  #text = "";
+  /** Everything before this index has been shown or dropped. */
+  #decided = 0;
+  /** Where to look for the next trigger. */
+  #next = 0;
+  /** The secret that is being dropped, and how much of it has been. */
+  #tail: Tail | null = null;
+  #taken = 0;
+
+  constructor(search: (text: string, from: number) => Trigger | null) {
+    this.#search = search;
+  }
+
+  /** Takes the next piece and returns what may be shown; `final`: it was the last, show the rest. */
+  scan(delta: string, final: boolean): string {
+    this.#text += delta;
+    let shown = "";
+    while (this.#dropTail(final)) {
+      const trigger = this.#search(this.#text, this.#next);
+      if (trigger === null) {
+        const safe = final ? this.#text.length : this.#startOfGrowingWord();
+        shown += this.#showUpTo(safe);
+        this.#next = Math.max(this.#next, safe - TRIGGER_EDGE);
+        break;
+      }
+      const verdict = judge(this.#text, trigger, final);
+      if (verdict.kind === "pass") {
+        this.#next = trigger.at + 1;
+      } else if (verdict.kind === "more") {
+        this.#next = trigger.at;
+        shown += this.#showUpTo(verdict.from);
+        break;
+      } else {
+        shown += this.#showUpTo(verdict.from) + MARK;
+        this.#tail = verdict.tail;
+        this.#taken = 0;
+        this.#next = Math.max(this.#next, trigger.at + 1);
+      }
+    }
+    this.#forget(final);
+    return shown;
+  }
+
+  /** Drops what belongs to the open secret; false while it may go on in text to come. */
+  #dropTail(final: boolean): boolean {
+    if (this.#tail === null) return true;
+    const { to, done } = this.#tail.take(this.#text, this.#decided, this.#taken, final);
+    this.#taken += to - this.#decided;
+    this.#decided = to;
+    this.#next = Math.max(this.#next, to);
+    if (!done && !final) return false;
+    this.#tail = null;
+    return true;
+  }
+
+  #showUpTo(index: number): string {
+    if (index <= this.#decided) return "";
+    const shown = this.#text.slice(this.#decided, index);
+    this.#decided = index;
+    return shown;
+  }
+
+  #startOfGrowingWord(): number {
+    const { length } = this.#text;
+    if (length === 0 || !isWord(this.#text.charCodeAt(length - 1))) return length;
+    const start = wordStart(this.#text, length);
+    return length - start > MAX_NAME ? length - LONGEST_PREFIX : start;
+  }
+
+  #forget(final: boolean): void {
+    if (final) {
+      this.#text = "";
+      this.#decided = 0;
+      this.#next = 0;
+      return;
+    }
+    const excess = Math.min(this.#decided, this.#next) - LOOK_BACK;
+    if (excess < LOOK_BACK) return; // cut now and then, not at every piece
+    this.#text = this.#text.slice(excess);
+    this.#decided -= excess;
+    this.#next -= excess;
+  }
+}

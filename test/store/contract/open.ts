@@ -1,0 +1,3 @@
+import type { Store } from "../../../src/store/ports.ts";
+
+export type Open = () => Promise<Store>;
