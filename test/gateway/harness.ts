@@ -10,6 +10,7 @@ import { allRoutes } from "../../src/gateway/routes.ts";
 import { createGateway } from "../../src/gateway/server.ts";
 import { TokenBook } from "../../src/gateway/tokens.ts";
 import { ManualClock } from "../../src/kernel/clock.ts";
+import type { World } from "../support/agent-world.ts";
 import { MemoryStore, MemoryTokens } from "./memory-store.ts";
 import { ScriptedConversations } from "./scripted-conversations.ts";
 
@@ -18,6 +19,8 @@ export interface HarnessOptions {
   readonly user?: string;
   readonly sharing?: "shared" | "per_channel";
   readonly bodyLimitBytes?: number;
+  /** Real conversations over a real store, in place of scripted ones. */
+  readonly world?: World;
 }
 
 export const agent = asId<AgentName>("default");
@@ -35,16 +38,17 @@ afterEach(async () => {
 
 /** A gateway over scripted conversations, with an owner token; closed after the test. */
 export async function openGateway(options: HarnessOptions = {}) {
-  const clock = new ManualClock(START);
+  const { world } = options;
+  const clock = world?.clock ?? new ManualClock(START);
   const store = new MemoryStore();
-  const tokens = await TokenBook.open(new MemoryTokens(), clock);
+  const tokens = await TokenBook.open(world?.store.tokens ?? new MemoryTokens(), clock);
   const conversations = new ScriptedConversations(store, clock);
   const obs = new RecordingObs();
   const agents: readonly AgentName[] = [agent, coder];
   const readiness = { ready: true, checks: { store: { ok: true } } };
   const deps: GatewayDeps = {
-    conversations,
-    store,
+    conversations: world?.sessions ?? conversations,
+    store: world?.store ?? store,
     tokens,
     clock,
     obs,

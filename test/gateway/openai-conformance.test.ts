@@ -17,9 +17,9 @@ const scripts: readonly [string, (run: ScriptedRun) => void][] = [
   ["a cancelled run", (run) => run.begin(0).say("Half").cancel("user")],
 ];
 
-describe.skipIf(schema === null)("by OpenAI's published description", () => {
-  const complaints = (name: string, value: unknown): readonly string[] => schema?.validate(name, value) ?? [];
+const complaints = (name: string, value: unknown): readonly string[] => schema?.validate(name, value) ?? [];
 
+describe.skipIf(schema === null)("by OpenAI's published description", () => {
   test.each(scripts)("%s is a valid completion, whole and in chunks", async (_, script) => {
     const gateway = await openGateway();
     gateway.conversations.script = script;
@@ -45,17 +45,18 @@ describe.skipIf(schema === null)("by OpenAI's published description", () => {
   });
 });
 
+async function openClient(script: (run: ScriptedRun) => void) {
+  const gateway = await openGateway();
+  gateway.conversations.script = script;
+  const client = new OpenAI({
+    apiKey: gateway.owner,
+    baseURL: `${await gateway.listen()}/v1`,
+    maxRetries: 0,
+  });
+  return { gateway, client };
+}
+
 describe("the official client", () => {
-  async function openClient(script: (run: ScriptedRun) => void) {
-    const gateway = await openGateway();
-    gateway.conversations.script = script;
-    const client = new OpenAI({
-      apiKey: gateway.owner,
-      baseURL: `${await gateway.listen()}/v1`,
-      maxRetries: 0,
-    });
-    return { gateway, client };
-  }
   const messages = [{ role: "user" as const, content: "hi" }];
 
   test("reads answers, streams, models and errors", async () => {

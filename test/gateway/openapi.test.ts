@@ -76,7 +76,7 @@ async function converse(gateway: Harness) {
   gateway.conversations.script = (run) => run.answer("Hello");
   const answer = await gateway.inject(chat("hi", { session_id: "b" }));
   const [approval] = gateway.store.savedApprovals.keys();
-  return { session: "b", run: answer.headers["x-run-id"], approval, body: answer.json<unknown>() };
+  return { session: "b", run: String(answer.headers["x-run-id"]), approval, body: answer.json<unknown>() };
 }
 
 interface Ajv {
