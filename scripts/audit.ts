@@ -16,12 +16,15 @@ interface Locked {
   readonly link?: boolean;
 }
 
-const accepted = /^(MIT|ISC|0BSD|BSD-[23]-Clause|Apache-2\.0|BlueOak-1\.0\.0|MPL-2\.0|Python-2\.0|CC0-1\.0|Unlicense|Zlib)$/;
+const accepted =
+  /^(MIT|ISC|0BSD|BSD-[23]-Clause|Apache-2\.0|BlueOak-1\.0\.0|MPL-2\.0|Python-2\.0|CC0-1\.0|Unlicense|Zlib)$/;
 /** These declare an install script that we neither run nor need: they ship what it would build or fetch. */
 const scriptsNotNeeded = new Set(["better-sqlite3", "esbuild", "fsevents"]);
 
 const root = join(import.meta.dirname, "..");
-const lock: { packages: Record<string, Locked> } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+const lock: { packages: Record<string, Locked> } = JSON.parse(
+  readFileSync(join(root, "package-lock.json"), "utf8"),
+);
 
 const problems = Object.entries(lock.packages)
   .filter(([path]) => path !== "")
@@ -39,7 +42,8 @@ function audit(path: string, locked: Locked): readonly string[] {
   if (locked.integrity === undefined && locked.optional !== true) found.push(`${path}: no integrity hash`);
   if (locked.resolved !== undefined) found.push(`${path}: names a registry address`);
   if (locked.deprecated !== undefined) found.push(`${path}: deprecated: ${locked.deprecated}`);
-  if (locked.hasInstallScript === true && !scriptsNotNeeded.has(name)) found.push(`${path}: wants to run an install script`);
+  if (locked.hasInstallScript === true && !scriptsNotNeeded.has(name))
+    found.push(`${path}: wants to run an install script`);
   if (!licences(locked.license).some((licence) => accepted.test(licence))) {
     found.push(`${path}: licence ${locked.license ?? "unknown"} is not on the list`);
   }
@@ -50,7 +54,9 @@ function installed(path: string, { version, optional }: Locked): readonly string
   const manifest = join(root, path, "package.json");
   if (!existsSync(manifest)) return optional === true ? [] : [`${path}: is not installed`];
   const actual: { version: string } = JSON.parse(readFileSync(manifest, "utf8"));
-  return actual.version === version ? [] : [`${path}: ${actual.version} is installed, the lock says ${version}`];
+  return actual.version === version
+    ? []
+    : [`${path}: ${actual.version} is installed, the lock says ${version}`];
 }
 
 /** `(MIT OR Apache-2.0)` offers a choice; one accepted licence is enough. */

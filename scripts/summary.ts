@@ -14,4 +14,6 @@ if (file === undefined) throw new Error("usage: node scripts/summary.ts REPORT")
 const report: Report = JSON.parse(readFileSync(file, "utf8"));
 // A file that does not even load has no failed test of its own.
 const failed = Math.max(report.numFailedTests, Math.min(1, report.numFailedTestSuites));
-console.log(`${report.numPassedTests} passed, ${failed} failed, ${report.numPendingTests + report.numTodoTests} skipped`);
+console.log(
+  `${report.numPassedTests} passed, ${failed} failed, ${report.numPendingTests + report.numTodoTests} skipped`,
+);

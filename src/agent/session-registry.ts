@@ -7,6 +7,7 @@ import type { Approval, Decision } from "../domain/approval.ts";
 import type { ErrorCode } from "../domain/error-catalogue.ts";
 import { type ApprovalId, asId, type MessageId, newId, type RunId, type SessionId } from "../domain/ids.ts";
 import { isEnded, type Run } from "../domain/run.ts";
+import { Unreachable } from "../kernel/errors.ts";
 import type { Accepted } from "../store/ports.ts";
 import type { Conversations, Submitted, SubmitRequest } from "./conversations.ts";
 import { decisionIn } from "./decision-command.ts";
@@ -33,6 +34,11 @@ export class SessionRegistry implements Conversations {
   /** The supervised child: works until stopped, then leaves every run as it is stored. */
   get run() {
     return this.#lanes.run;
+  }
+
+  /** Sessions that work in this process. */
+  get size(): number {
+    return this.#lanes.size;
   }
 
   async submit(request: SubmitRequest): Promise<Submitted> {
@@ -182,6 +188,8 @@ export class SessionRegistry implements Conversations {
           refusals[accepted.code],
           accepted.code === "idempotency_conflict" ? undefined : 5,
         );
+      default:
+        throw new Unreachable(accepted);
     }
   }
 

@@ -118,11 +118,11 @@ export class Workspaces {
   }
 
   async delete(text: string): Promise<AgentResult> {
+    if (text === this.#options.defaultAgent) {
+      return { kind: "refused", code: "agent_protected", message: `${text} is the default agent` };
+    }
     const name = this.#existing(text);
     if (typeof name !== "string") return name;
-    if (name === this.#options.defaultAgent) {
-      return { kind: "refused", code: "agent_protected", message: `${name} is the default agent` };
-    }
     const agent = await this.#summary(name);
     const grave = this.#hidden("old", name);
     await rename(this.path(name), grave);

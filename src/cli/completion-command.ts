@@ -37,18 +37,18 @@ const bash = (words: Words): string => `# source <(beamclaw completion bash)
 _beamclaw() {
   local typed="\${COMP_WORDS[*]:1:COMP_CWORD-1}" next=""
   case "$typed" in
-${words
-  .map(
-    ([command, next]) =>
-      `    ${JSON.stringify(command + (next[0]?.startsWith("-") ? "*" : "")).replace('*"', '"*')}) next="${next.join(" ")}" ;;`,
-  )
-  .toReversed()
-  .join("\n")}
+${words.map(bashCase).toReversed().join("\n")}
   esac
   COMPREPLY=($(compgen -W "$next" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _beamclaw beamclaw
 `;
+
+/** Options may follow operands, so there the pattern is open; the longest command comes first. */
+function bashCase([command, next]: Words[number]): string {
+  const open = next.some((word) => word.startsWith("-")) ? "*" : "";
+  return `    "${command}"${open}) next="${next.join(" ")}" ;;`;
+}
 
 const zsh = (words: Words): string =>
   `# source <(beamclaw completion zsh)\nautoload -U +X bashcompinit && bashcompinit\n${bash(words)}`;

@@ -48,7 +48,10 @@ const asksVersion = (argument: string | undefined): boolean =>
 function explain(thrown: unknown, terminal: Terminal): number {
   const error = toError(thrown);
   if (error instanceof BeamclawError) {
-    terminal.note(`beamclaw: ${error.message}. ${error.entry.cure}`);
+    // What the daemon refused already ends with its cure.
+    const text = error.message.replace(/\.$/, "");
+    const { cure } = error.entry;
+    terminal.note(error.message.includes(cure) ? `beamclaw: ${error.message}` : `beamclaw: ${text}. ${cure}`);
     return error.entry.exit;
   }
   terminal.note(`beamclaw: ${error.message}`);

@@ -90,7 +90,7 @@ export async function readCompletion(
     },
   });
   for await (const chunk of answer.body) parser.feed(chunk);
-  if (!isDone) throw new BeamclawError("daemon_unreachable", "the answer broke off; the run may still go on");
+  if (!isDone) throw new BeamclawError("interrupted", "the answer broke off");
   return text;
 }
 

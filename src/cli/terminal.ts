@@ -1,4 +1,4 @@
-import { createInterface } from "node:readline/promises";
+import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 
 export interface Streams {
@@ -71,19 +71,20 @@ export class Terminal {
   }
 
   /** The answer to a question, trimmed; null at the end of the input. */
-  async ask(question: string): Promise<string | null> {
-    const { stdin: input, stderr: output } = this.streams;
-    const reader = createInterface({ input, output });
-    try {
-      const closed = new Promise<null>((resolve) => {
-        reader.once("close", () => {
-          resolve(null);
-        });
+  ask(question: string): Promise<string | null> {
+    const { stdin: input, stderr } = this.streams;
+    // The kernel's own line editing is enough, and leaves nothing behind if the process is killed.
+    const reader = createInterface({ input, terminal: false });
+    stderr.write(question);
+    return new Promise((resolve) => {
+      reader.once("close", () => {
+        resolve(null);
       });
-      return await Promise.race([reader.question(question).then((answer) => answer.trim()), closed]);
-    } finally {
-      reader.close();
-    }
+      reader.once("line", (answer) => {
+        resolve(answer.trim());
+        reader.close();
+      });
+    });
   }
 
   /** All of standard input. Throws a RangeError beyond 8 MiB. */

@@ -59,33 +59,9 @@ export class Metrics {
 
   /** Call once, before the first rendering. */
   observe(gauges: Gauges): void {
-    const registers = [this.#registry];
-    new Gauge({
-      registers,
-      name: "beamclaw_runs_open",
-      help: "Open runs, by state",
-      labelNames: ["state"],
-      async collect() {
-        this.reset();
-        for (const [state, count] of Object.entries(await gauges.runs())) this.set({ state }, count);
-      },
-    });
-    new Gauge({
-      registers,
-      name: "beamclaw_queue_oldest_seconds",
-      help: "Age of the run that has waited longest for its turn",
-      async collect() {
-        this.set(await gauges.oldestQueuedSeconds());
-      },
-    });
-    new Gauge({
-      registers,
-      name: "beamclaw_resident_memory_bytes",
-      help: "Resident memory of the process",
-      collect() {
-        this.set(process.memoryUsage.rss());
-      },
-    });
+    this.#registry.registerMetric(runsOpen(gauges));
+    this.#registry.registerMetric(oldestQueued(gauges));
+    this.#registry.registerMetric(residentMemory());
   }
 
   runEnded(state: string, durationMs: number): void {
@@ -173,3 +149,35 @@ export class Metrics {
     return { name: `beamclaw_${name}`, help, labelNames: [...labelNames], registers: [this.#registry] };
   }
 }
+
+const runsOpen = (gauges: Gauges) =>
+  new Gauge({
+    registers: [],
+    name: "beamclaw_runs_open",
+    help: "Open runs, by state",
+    labelNames: ["state"],
+    async collect() {
+      this.reset();
+      for (const [state, count] of Object.entries(await gauges.runs())) this.set({ state }, count);
+    },
+  });
+
+const oldestQueued = (gauges: Gauges) =>
+  new Gauge({
+    registers: [],
+    name: "beamclaw_queue_oldest_seconds",
+    help: "Age of the run that has waited longest for its turn",
+    async collect() {
+      this.set(await gauges.oldestQueuedSeconds());
+    },
+  });
+
+const residentMemory = () =>
+  new Gauge({
+    registers: [],
+    name: "beamclaw_resident_memory_bytes",
+    help: "Resident memory of the process",
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  });

@@ -1,10 +1,10 @@
-import { randomBytes } from "node:crypto";
 import type { ModelDelta, ModelOutcome, ModelRequest, Provider } from "../agent/provider.ts";
 import { Deltas } from "./deltas.ts";
 import { exchange, type ExchangeContext } from "./model-exchange.ts";
 import type { Timeouts } from "./model-http.ts";
 import { OpenAiAnswer } from "./openai-answer.ts";
 import { OpenAiRequestWriter, type OpenAiDialect } from "./openai-request.ts";
+import { endpoint, requestHeaders, traceHeader } from "./provider-http.ts";
 
 export interface OpenAiProviderOptions extends OpenAiDialect {
   /** Name of the entry; appears in failures. */
@@ -60,32 +60,4 @@ export class OpenAiProvider implements Provider {
     };
     return await exchange(call, reader, deltas, this.#context, signal);
   }
-}
-
-/** `baseUrl` with `path` appended to its own path. */
-export function endpoint(baseUrl: string, path: string): URL {
-  const url = new URL(baseUrl);
-  url.pathname = url.pathname.replace(/\/+$/, "") + path;
-  return url;
-}
-
-/** The constant headers of a JSON call that wants a stream. */
-export function requestHeaders(
-  own: Readonly<Record<string, string>>,
-  extra: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const lower = Object.entries(extra).map(([name, value]) => [name.toLowerCase(), value] as const);
-  return {
-    "content-type": "application/json",
-    accept: "text/event-stream, application/json",
-    "user-agent": "beamclaw",
-    ...own,
-    ...Object.fromEntries(lower),
-  };
-}
-
-/** W3C Trace Context §3.2: the run's trace id with a span of its own; nothing where the id is not one. */
-export function traceHeader(traceId: string): Readonly<Record<string, string>> {
-  if (!/^(?!0{32})[0-9a-f]{32}$/.test(traceId)) return {};
-  return { traceparent: `00-${traceId}-${randomBytes(8).toString("hex")}-01` };
 }

@@ -8,7 +8,7 @@ import { defineTool, failed, succeeded } from "./define-tool.ts";
 import { binaryKind } from "./file-kind.ts";
 import { formatBytes, fromOutside } from "./model-text.ts";
 import { withoutCutEnd } from "./output-buffer.ts";
-import { errorCode, type FileRoots, type Located, staysInWorkspace } from "./paths.ts";
+import { errorCode, type FileRoots, type Located, orMissing, staysInWorkspace } from "./paths.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";
 
 const MAX_READ_BYTES = 262_144;
@@ -59,10 +59,10 @@ export function deleteFileTool(roots: FileRoots): Tool {
     input: z.strictObject({ path: pathArgument }),
     ...changing,
     summary: (args) => args.path,
-    async run(args, context) {
-      const how = { follow: false, create: false };
-      const result = await withFile(roots, args.path, context, how, (file) => remove(file, args.path));
-      return result === "missing" ? succeeded(`${args.path} did not exist; nothing to delete.`) : result;
+    run: (args, context) => {
+      const absent = succeeded(`${args.path} did not exist; nothing to delete.`);
+      const how = { follow: false, create: false, absent };
+      return withFile(roots, args.path, context, how, (file) => remove(file, args.path));
     },
   });
 }
@@ -75,14 +75,14 @@ const changing = {
   pattern: (args: { readonly path: string }) => (isAbsolute(args.path) ? normalize(args.path) : null),
 } as const;
 
-/** Locates, works, closes; turns the system's refusals into sentences. */
-async function withFile<R extends ToolResult | "missing">(
+/** Locates, works, closes; turns the system's refusals into sentences. `absent` answers for what is missing. */
+async function withFile(
   roots: FileRoots,
   path: string,
   context: ToolContext,
-  how: { readonly follow: boolean; readonly create: boolean },
-  work: (file: Located) => Promise<R>,
-): Promise<R | ToolResult> {
+  how: { readonly follow: boolean; readonly create: boolean; readonly absent?: ToolResult },
+  work: (file: Located) => Promise<ToolResult>,
+): Promise<ToolResult> {
   if (context.signal.aborted) return failed("Cancelled; nothing was done.");
   try {
     const located = await roots.locate(path, context.workspace, how);
@@ -92,6 +92,7 @@ async function withFile<R extends ToolResult | "missing">(
   } catch (thrown) {
     const code = errorCode(thrown);
     if (code === undefined) throw thrown;
+    if (code === "ENOENT" && how.absent !== undefined) return how.absent;
     return failed(`${path}: ${explain(code)}.`);
   }
 }
@@ -134,7 +135,7 @@ async function readStart(file: FileHandle, length: number): Promise<Buffer> {
 
 /** Writes beside the file and moves the result into place: readers see the old text or the new one. */
 async function write({ folder, name }: Located, path: string, content: string): Promise<ToolResult> {
-  const existing = await lstat(folder.at(name)).catch(() => null); // missing: it is created
+  const existing = await orMissing(lstat(folder.at(name)));
   if (existing !== null && !existing.isFile()) return failed(notRegular(path, existing.isDirectory()));
   const temporary = folder.at(`.beamclaw-${randomBytes(8).toString("hex")}.tmp`);
   try {
@@ -155,9 +156,8 @@ async function writeNew(file: string, content: string, mode: number | null): Pro
   await handle.sync(); // the call counts as done once its result is stored; the file must not be lost then
 }
 
-async function remove({ folder, name }: Located, path: string): Promise<ToolResult | "missing"> {
-  const entry = await lstat(folder.at(name)).catch(() => null);
-  if (entry === null) return "missing";
+async function remove({ folder, name }: Located, path: string): Promise<ToolResult> {
+  const entry = await lstat(folder.at(name));
   if (!entry.isFile() && !entry.isSymbolicLink()) return failed(notRegular(path, entry.isDirectory()));
   await unlink(folder.at(name));
   return succeeded(`ok: ${path} deleted.`);

@@ -14,7 +14,7 @@ import type { Tool, ToolResult } from "./tool.ts";
 
 const MAX_INPUT_CHARS = 1_048_576;
 const MAX_FILTER_CHARS = 16_384;
-const MAX_OUTPUT_CHARS = 65_536;
+const MAX_OUTPUT_CHARS = 32_768;
 /** Each run may need the build's whole memory. */
 const MAX_PARALLEL = 2;
 

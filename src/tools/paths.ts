@@ -188,7 +188,8 @@ async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
   return found.filter((path) => path !== null);
 }
 
-async function orMissing<T>(promise: Promise<T>): Promise<T | null> {
+/** Null where there is no such entry. */
+export async function orMissing<T>(promise: Promise<T>): Promise<T | null> {
   try {
     return await promise;
   } catch (thrown) {

@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { Clock } from "../kernel/clock.ts";
 import { toError } from "../kernel/errors.ts";
 import { killMarked, MARK_VARIABLE } from "./marked-processes.ts";
@@ -72,7 +72,8 @@ export class ProcessRunner {
   /** `owner` marks this daemon's processes: the same text after a restart, another one in another daemon. */
   constructor(options: { readonly clock: Clock; readonly owner: string; readonly limits: ProcessLimits }) {
     this.#clock = options.clock;
-    this.#owner = options.owner;
+    // Of fixed length, so that no owner's mark begins with another's.
+    this.#owner = createHash("sha256").update(options.owner).digest("hex").slice(0, 16);
     this.#limits = options.limits;
   }
 

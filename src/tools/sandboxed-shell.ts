@@ -81,7 +81,8 @@ export class SandboxedShell {
     workspace: string,
   ): Promise<readonly [string, ...string[]]> {
     const hidden = await existing(this.#options.hidden);
-    return [bubblewrap, ...sandboxFlags(hidden, await realpath(workspace)), "--", ...argv];
+    const [place = workspace] = await existing([workspace]); // a missing one fails when the program starts
+    return [bubblewrap, ...sandboxFlags(hidden, place), "--", ...argv];
   }
 
   #findBubblewrap(): Promise<string | null> {
@@ -141,7 +142,7 @@ async function findProgram(name: string, path: string): Promise<string | null> {
   return null;
 }
 
-/** bubblewrap wants real folders; one that does not exist needs no hiding. */
+/** Real paths, as bubblewrap wants them, of those that exist; what does not exist needs no hiding. */
 async function existing(folders: readonly string[]): Promise<readonly string[]> {
   const real = await Promise.all(folders.map((folder) => realpath(folder).catch(() => null)));
   return real.filter((folder) => folder !== null);

@@ -189,16 +189,16 @@ describe("a session", () => {
   });
 });
 
-describe("approval", () => {
-  const setup = async () => {
-    const touched = recordingTool("touch", "external");
-    const world = await World.open({ tools: [touched.tool] });
-    world.provider.add(callTools(call("touch", "x")));
-    return { world, done: touched.done };
-  };
+async function touching() {
+  const touched = recordingTool("touch", "external");
+  const world = await World.open({ tools: [touched.tool] });
+  world.provider.add(callTools(call("touch", "x")));
+  return { world, done: touched.done };
+}
 
+describe("approval", () => {
   verifies("W2", "nothing runs before /yes, and the same run goes on after it", async () => {
-    const { world, done } = await setup();
+    const { world, done } = await touching();
     await using _ = world;
     const waiting = await world.say("touch x");
     expect(waiting).toMatchObject({ kind: "waiting", approval: { tool: "touch", pattern: "touch x" } });
@@ -217,7 +217,7 @@ describe("approval", () => {
   });
 
   test("/no is a result for the model", async () => {
-    const { world, done } = await setup();
+    const { world, done } = await touching();
     await using _ = world;
     await world.say("touch x");
     world.provider.add(say("as you wish"));
@@ -227,7 +227,7 @@ describe("approval", () => {
   });
 
   test("/always allows the pattern for the session, and only that pattern", async () => {
-    const { world, done } = await setup();
+    const { world, done } = await touching();
     await using _ = world;
     await world.say("touch x");
     world.provider.add(
@@ -243,7 +243,7 @@ describe("approval", () => {
   });
 
   test("any other message withdraws the question and runs next", async () => {
-    const { world, done } = await setup();
+    const { world, done } = await touching();
     await using _ = world;
     const waiting = await world.say("touch x");
     world.provider.add(say("something else"));
@@ -260,7 +260,7 @@ describe("approval", () => {
   });
 
   test("an unanswered question is denied when its time is up", async () => {
-    const { world, done } = await setup();
+    const { world, done } = await touching();
     await using _ = world;
     const waiting = await world.say("touch x");
     if (waiting.kind !== "waiting") throw new Error(waiting.kind);
@@ -276,7 +276,7 @@ describe("approval", () => {
   });
 
   test("from somebody who may not decide, /yes is an ordinary message", async () => {
-    const { world, done } = await setup();
+    const { world, done } = await touching();
     await using _ = world;
     await world.say("touch x");
     world.provider.add(say("what?"));
@@ -481,10 +481,12 @@ describe("idempotency", () => {
 
 test("a reset starts the visible history afresh, but not under a run", async () => {
   await using world = await World.open();
-  world.provider.add(say("one"), hang());
+  world.provider.add(say("one"), hang("thinking "));
   await world.say("1");
   expect(await world.sessions.reset(session)).toBe("reset");
-  await world.submit("2");
+  const submitted = await world.submit("2");
+  if (submitted.kind !== "accepted") throw new Error(submitted.kind);
+  await spoken(submitted.live);
   expect(await world.sessions.reset(session)).toBe("session_busy");
   expect(world.provider.requests[1]?.messages).toHaveLength(1);
 });

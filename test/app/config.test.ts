@@ -66,9 +66,13 @@ describe("defaults", () => {
     });
   });
 
-  test("BEAMCLAW_PORT overrides the file; an empty one is unset", () => {
+  test("BEAMCLAW_PORT and BEAMCLAW_HOST override the file; empty ones are unset", () => {
     expect(valid("gateway: { port: 1 }", { BEAMCLAW_PORT: "2" }).config.gateway.port).toBe(2);
     expect(valid("gateway: { port: 1 }", { BEAMCLAW_PORT: "" }).config.gateway.port).toBe(1);
+    expect(valid("", { BEAMCLAW_HOST: "0.0.0.0" }).config.gateway).toMatchObject({
+      host: "0.0.0.0",
+      port: 18800,
+    });
     expect(problems("", { BEAMCLAW_PORT: "70000" })).toEqual([expect.stringContaining("BEAMCLAW_PORT")]);
   });
 
@@ -172,13 +176,20 @@ describe("mistakes", () => {
     expect(warned).toContain("Did you mean providers.openai.apiKey?");
   });
 
-  test("contradictions are found: unknown provider, fallbacks, relative roots", () => {
+  test("contradictions are found along with wrong values elsewhere", () => {
     const text =
       "provider: nope\nproviders: { openai: { fallbacks: [gone] } }\ntools: { files: { roots: [a/b] } }";
     expect(problems(text).map((line) => line.split(" ")[0])).toEqual([
+      "tools.files.roots.0",
       "provider",
       "providers.openai.fallbacks",
-      "tools.files.roots",
+    ]);
+    expect(problems(text)[0]).toContain("use `workspace` or an absolute path");
+  });
+
+  test("a name is not called wrong because the entry that it leads to is", () => {
+    expect(problems("provider: mine\nproviders: { mine: { kind: openai, model: m } }")).toEqual([
+      expect.stringContaining("providers.mine.baseUrl"),
     ]);
   });
 
@@ -244,7 +255,7 @@ describe("properties", () => {
           expect(["ok", "invalid"]).toContain(load(JSON.stringify(tree)).kind);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {

@@ -1,4 +1,5 @@
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import type { InjectOptions } from "fastify";
 import { afterEach } from "vitest";
 import { type AgentName, asId } from "../../src/domain/ids.ts";
@@ -19,6 +20,7 @@ export interface HarnessOptions {
 }
 
 export const agent = asId<AgentName>("default");
+export const coder = asId<AgentName>("coder");
 /** 2026-01-02T03:04:05.678Z */
 const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
@@ -37,7 +39,7 @@ export async function openGateway(options: HarnessOptions = {}) {
   const tokens = await TokenBook.open(new MemoryTokens(), clock);
   const conversations = new ScriptedConversations(store, clock);
   const obs = new RecordingObs();
-  const agents = [agent, asId<AgentName>("coder")];
+  const agents: readonly AgentName[] = [agent, coder];
   const readiness = { ready: true, checks: { store: { ok: true } } };
   const deps: GatewayDeps = {
     conversations,
@@ -51,12 +53,22 @@ export async function openGateway(options: HarnessOptions = {}) {
     version: "1.2.3",
   };
   const gateway = createGateway(deps, gatewayOptions(options));
+  const sockets = new Set<Socket>();
+  gateway.app.server.on("connection", (socket: Socket) => sockets.add(socket));
   const owner = await tokens.create({ name: "owner", scopes: ["owner"], agent: null, expiresAt: null });
   const harness = {
-    ...{ ...gateway, clock, store, tokens, conversations, obs, owner, readiness },
+    ...gateway,
+    clock,
+    store,
+    tokens,
+    conversations,
+    obs,
+    owner,
+    readiness,
     /** A token of its own, as an Authorization header. */
     token: async (name: string, scopes: readonly Scope[], only: AgentName | null = null) =>
       bearer(await tokens.create({ name, scopes, agent: only, expiresAt: null })),
+    openSockets: () => [...sockets],
     inject: (request: InjectOptions) => gateway.app.inject(withDefaults(request, owner)),
     /** Base URL of the gateway on a free loopback port. */
     listen: async () => {
@@ -70,7 +82,11 @@ export async function openGateway(options: HarnessOptions = {}) {
 
 function gatewayOptions({ door = {}, user, sharing, bodyLimitBytes }: HarnessOptions): GatewayOptions {
   const tcp: Door = {
-    ...{ kind: "tcp", loopback: true, hosts: [], trustProxy: [], corsOrigins: [] },
+    kind: "tcp",
+    loopback: true,
+    hosts: [],
+    trustProxy: [],
+    corsOrigins: [],
     rateLimit: { requests: 60, windowSeconds: 60, limitLocal: false },
     ...(door === "local" ? {} : door),
   };
@@ -112,9 +128,19 @@ export class RecordingObs implements GatewayObs {
   readonly requests: Parameters<GatewayObs["httpRequest"]>[0][] = [];
   readonly refused: Parameters<GatewayObs["requestRefused"]>[0][] = [];
   readonly defects: Error[] = [];
+  readonly #waiters: { readonly count: number; readonly resolve: () => void }[] = [];
+
+  /** Resolves when so many requests have ended, and what hangs on the end has happened. */
+  async ended(count: number): Promise<void> {
+    if (this.requests.length < count) {
+      await new Promise<void>((resolve) => this.#waiters.push({ count, resolve }));
+    }
+    await setImmediate();
+  }
 
   httpRequest(record: Parameters<GatewayObs["httpRequest"]>[0]): void {
     this.requests.push(record);
+    for (const { count, resolve } of this.#waiters) if (this.requests.length >= count) resolve();
   }
 
   requestRefused(record: Parameters<GatewayObs["requestRefused"]>[0]): void {

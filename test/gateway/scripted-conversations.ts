@@ -108,10 +108,26 @@ export class ScriptedConversations implements Conversations {
     const sessionId = request.sessionId ?? asId<SessionId>(`ephemeral-${id}`);
     const { principal, agent, channel, input } = request;
     const run: Run = {
-      ...{ id, sessionId, principal, agent, kind: "chat", state: "running", input },
-      ...{ ephemeral: request.sessionId === null, keyed: request.idempotency !== null, attempt: 1 },
-      ...{ createdAt: at, startedAt: at, endedAt: null, activeMs: 0, finishReason: null, output: null },
-      ...{ clientCalls: [], error: null, usage: noUsage, approvalId: null },
+      id,
+      sessionId,
+      principal,
+      agent,
+      kind: "chat",
+      state: "running",
+      input,
+      ephemeral: request.sessionId === null,
+      keyed: request.idempotency !== null,
+      attempt: 1,
+      createdAt: at,
+      startedAt: at,
+      endedAt: null,
+      activeMs: 0,
+      finishReason: null,
+      output: null,
+      clientCalls: [],
+      error: null,
+      usage: noUsage,
+      approvalId: null,
     };
     this.#store.savedRuns.set(id, run);
     this.#store.addEvent(run, at, { type: "run.queued" });
@@ -205,9 +221,19 @@ export class ScriptedRun {
   ask(question: Partial<Approval> = {}): Approval {
     const at = this.#clock.now();
     const approval: Approval = {
-      ...{ id: newId<ApprovalId>(at), runId: this.#id, sessionId: this.saved.sessionId, callId: "call_1" },
-      ...{ tool: "bash", arguments: '{"command":"ls"}', reason: "it runs a command", pattern: null },
-      ...{ state: "pending", decidedBy: null, createdAt: at, decidedAt: null, expiresAt: at + 900_000 },
+      id: newId<ApprovalId>(at),
+      runId: this.#id,
+      sessionId: this.saved.sessionId,
+      callId: "call_1",
+      tool: "bash",
+      arguments: '{"command":"ls"}',
+      reason: "it runs a command",
+      pattern: null,
+      state: "pending",
+      decidedBy: null,
+      createdAt: at,
+      decidedAt: null,
+      expiresAt: at + 900_000,
       ...question,
     };
     this.#store.savedApprovals.set(approval.id, approval);
@@ -231,7 +257,7 @@ export class ScriptedRun {
     this.#save({ state: "running", approvalId: null });
     this.event({ type: "approval.resolved", approvalId: approval.id, outcome: decision, by });
     this.event({ type: "run.resumed", attempt: 2 });
-    this.#live = new LiveRunWriter(this.#id, this.saved.sessionId);
+    this.#live = new LiveRunWriter(this.saved);
     return decided;
   }
 

@@ -21,6 +21,8 @@ export interface ModelServer {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
   readonly requests: readonly RecordedRequest[];
+  /** Resolves with the next request to come in. */
+  nextRequest(): Promise<RecordedRequest>;
   /** Steps for the next requests, one each, before anything that those bring themselves. */
   enqueue(script: string): void;
   close(): Promise<void>;
@@ -53,6 +55,7 @@ export async function startModelServer(port = 0): Promise<ModelServer> {
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests: state.requests,
+    nextRequest: () => new Promise((resolve) => state.waiting.push(resolve)),
     enqueue: (script) => state.queue.push(...parseScript(script)),
     close: () => closeServer(server),
   };
@@ -67,6 +70,7 @@ async function closeServer(server: Server): Promise<void> {
 class State {
   readonly requests: RecordedRequest[] = [];
   readonly queue: Step[] = [];
+  readonly waiting: ((request: RecordedRequest) => void)[] = [];
   readonly schema = openaiSchema();
   readonly #played = new Map<string, number>();
 
@@ -162,7 +166,9 @@ function record(
     response.once("close", () => resolve(response.writableFinished ? "finished" : "aborted"));
   });
   if (state.requests.length >= MAX_RECORDED) state.requests.shift();
-  state.requests.push({ path: request.url ?? "", headers: request.headers, body, problem, closed });
+  const recorded = { path: request.url ?? "", headers: request.headers, body, problem, closed };
+  state.requests.push(recorded);
+  for (const resolve of state.waiting.splice(0)) resolve(recorded);
 }
 
 async function play(

@@ -94,12 +94,12 @@ verifies(
   async () => {
     const pipe = leash(await temporaryFolder());
     // A runner whose clock stands still and whose caller is gone: nobody will end the program.
-    const running = runnerWith(new ManualClock(), "home-a").run(
+    const running = runnerWith(new ManualClock(), "/home/a/b").run(
       sh(`exec 3>'${pipe.path}'; echo up >&3; sleep 1000`),
     );
     await pipe.said;
-    expect(await runnerWith(new ManualClock(), "home-b").reapLeftovers()).toBe(0);
-    expect(await runnerWith(new ManualClock(), "home-a").reapLeftovers()).toBeGreaterThan(0);
+    expect(await runnerWith(new ManualClock(), "/home/a").reapLeftovers()).toBe(0);
+    expect(await runnerWith(new ManualClock(), "/home/a/b").reapLeftovers()).toBeGreaterThan(0);
     expect((await running).end).toMatchObject({ kind: "killed" });
     await pipe.gone;
   },
