@@ -21,9 +21,10 @@ export interface Pair {
   readonly startsLine: boolean;
   /**
    * `shell`: `NAME=x` alone on a line. `tight`: `name=x`. `colon`: `name: x`. `loose`: `name = x`, `--name x`.
+   * `compared`: `name == x`.
    * `element`: `<name>x</name>`. `bearer`, `basic`: the scheme's credentials.
    */
-  readonly form: "shell" | "tight" | "colon" | "loose" | "element" | "bearer" | "basic";
+  readonly form: "shell" | "tight" | "colon" | "loose" | "compared" | "element" | "bearer" | "basic";
 }
 
 /** Judges the value that starts at `at`. */
@@ -75,15 +76,19 @@ function judgeQuoted(text: string, at: number, pair: Pair, quote: Quote, final: 
 function quotedIsSecret(value: string, pair: Pair, scheme: boolean): boolean {
   if (value.trim() === "" || isPlaceholder(value) || value === pair.name) return false;
   if (scheme) return true;
+  if (pair.form === "compared" && isWordlike(value)) return false;
   switch (pair.kind) {
     case "password":
-    case "secret":
       return !isLiteral(value);
+    case "secret":
+      return !isLiteral(value) && !isLocation(value);
     case "token":
-      return !isLiteral(value) && !/^\d{1,9}$/.test(value) && value.toLowerCase() !== "token";
+      return (
+        !isLiteral(value) && !isLocation(value) && !/^\d{1,9}$/.test(value) && value.toLowerCase() !== "token"
+      );
     case "header":
     case "shaped":
-      return looksRandom(value) && !/\s/.test(value) && !isLocation(value);
+      return looksRandom(value) && !/\s/.test(value) && !isLocation(value) && !isReference(value);
     case "cookie":
       return true;
     default:
@@ -122,7 +127,7 @@ const inValue = (code: number): boolean => !isDelimiter(code);
 const inShellValue = (code: number): boolean => !isSpace(code) && !isQuote(code) && code !== BACKSLASH;
 
 function judgeUnquoted(text: string, at: number, pair: Pair, final: boolean): Verdict {
-  const scheme = pair.kind === "header" ? schemeLength(text, at, final) : 0;
+  const scheme = pair.kind === "header" && pair.form === "colon" ? schemeLength(text, at, final) : 0;
   if (scheme === "open") return more(at);
   const start = at + scheme;
   const belongs = pair.form === "shell" ? inShellValue : inValue;
@@ -135,7 +140,10 @@ function judgeUnquoted(text: string, at: number, pair: Pair, final: boolean): Ve
   const follows = whatFollows(text, end, final);
   if (follows === "open") return more(start);
   if (follows === "assigned" && isWordlike(value)) return judgeTyped(text, end, pair, final);
-  if (scheme > 0) return isWordlike(value) && follows === "more words" ? pass : redact(start, tail);
+  if (scheme > 0) {
+    const spoken = isWordlike(value) && (follows === "more words" || /^[A-Z_]{3,24}$/.test(value));
+    return spoken ? pass : redact(start, tail);
+  }
   return unquotedIsSecret(value, pair, follows, text[end] ?? "") ? redact(start, tail) : pass;
 }
 
@@ -167,9 +175,13 @@ function unquotedIsSecret(value: string, pair: Pair, follows: string, next: stri
   if (isLiteral(value) || isCode(value + next)) return false;
   if (pair.form === "bearer") return looksRandom(value) || /[A-Za-z]{16}/.test(value);
   if (pair.form === "basic") return isBasicCredentials(value);
-  if (pair.kind === "shaped" || pair.kind === "header") return looksRandom(value) && !isLocation(value);
+  if (pair.kind === "shaped" || pair.kind === "header") {
+    const enough = pair.kind === "header" || value.length >= 16;
+    return enough && looksRandom(value) && !isLocation(value) && !isReference(value);
+  }
   if (isNumeric(value)) return pair.kind !== "token" && /\d{4}/.test(value) && !/^\d{4}-\d\d/.test(value);
   if (pair.form === "shell") return !isLocation(value);
+  if (pair.kind === "token" && value.length < 3) return false;
   if (pair.form === "tight") return !(isLocation(value) || (isReference(value) && /^[,)(]$/.test(next)));
   if (isLocation(value) || isReference(value)) return false;
   const alone = pair.startsLine && follows === "nothing";

@@ -84,7 +84,12 @@ function judgeAssigned(text: string, name: Name, at: number, separator: string, 
     const shell = pair.startsLine && /^[A-Z0-9_]+$/.test(pair.name);
     return judgeValue(text, value, { ...pair, form: shell ? "shell" : "tight" }, final);
   }
-  return judgeValue(text, value, { ...pair, form: separator === ":" ? "colon" : "loose" }, final);
+  return judgeValue(text, value, { ...pair, form: formOf(separator) }, final);
+}
+
+function formOf(separator: string): "colon" | "compared" | "loose" {
+  if (separator === ":") return "colon";
+  return /^(?:==|!)/.test(separator) ? "compared" : "loose";
 }
 
 function pairOf(text: string, { kind, start, end }: Name): Omit<Pair, "form"> {

@@ -2,8 +2,8 @@ import { isWord, MAX_NAME, wordStart } from "./characters.ts";
 import { judge, TRIGGER_EDGE, type Trigger } from "./triggers.ts";
 import { LOOK_BACK, MARK, type Tail } from "./verdict.ts";
 
-/** In a word too long for a name, only its end can still become the start of a token. */
-const LONGEST_PREFIX = 24;
+/** In a word too long for a name, only its end can still become a trigger. */
+const LONGEST_TRIGGER = 32;
 
 /**
  * Walks from trigger to trigger, asks their rules, and shows what they pass. One walk serves whole texts and
@@ -78,7 +78,7 @@ export class Scanner {
     const { length } = this.#text;
     if (length === 0 || !isWord(this.#text.charCodeAt(length - 1))) return length;
     const start = wordStart(this.#text, length);
-    return length - start > MAX_NAME ? length - LONGEST_PREFIX : start;
+    return length - start > MAX_NAME ? length - LONGEST_TRIGGER : start;
   }
 
   #forget(final: boolean): void {

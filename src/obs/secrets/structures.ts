@@ -32,8 +32,11 @@ export const keyBlockRule: Rule = (text, at, _word, final) => {
     return open ? more(at) : pass;
   }
   const after = at + begin[0].length;
-  if (after === text.length && !final) return more(at);
-  return isSpace(text.charCodeAt(after)) || text[after] === "\\" ? redact(at, keyBlockTail) : pass;
+  if (/^(?:[\r\n\\]|[ \t]+[A-Za-z0-9+/=]{16})/.test(text.slice(after, after + 24))) {
+    return redact(at, keyBlockTail);
+  }
+  const undecided = !final && text.length < after + 24 && /^[ \t]*[A-Za-z0-9+/=]*$/.test(text.slice(after));
+  return undecided ? more(at) : pass;
 };
 
 const keyBlockTail: Tail = {
@@ -143,6 +146,7 @@ export const telegramRule: Rule = (text, at, word, final) => {
 
 /** Discord: the bot's number in base64, a dot, six characters, a dot, the rest. */
 export const discordRule: Rule = (text, at, word, final) => {
+  if (!startsToken(text, at)) return pass;
   const middle = runEnd(text, at + word.length, isWord, at + word.length + 7);
   if (middle === text.length && !final) return more(at);
   if (middle - at - word.length !== 6 || text[middle] !== ".") return pass;

@@ -43,7 +43,7 @@ const source = [
   "(?<![\\w-])(?:-u|--user)",
   "(?<=[?&])(?:[sS]ig|code|X-Amz-Sig)",
   "\\d{6,12}:",
-  "(?<![\\w-])[MNO][\\w-]{22,28}\\.",
+  "[MNO][\\w-]{22,28}\\.",
 ].join("|");
 
 export interface Trigger {
