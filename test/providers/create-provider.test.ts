@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { Circuits } from "../../src/providers/circuit-provider.ts";
 import { contextWindowOf } from "../../src/providers/context-windows.ts";
@@ -109,6 +110,14 @@ describe("every setting is read", () => {
       expect(providerSlice.safeParse({ ...entry(), ...rest }).success).toBe(false);
     }
   });
+});
+
+test("every setting is in the documentation, and no other", () => {
+  const keys = providerSlice.options.flatMap(({ shape }) => Object.keys(shape));
+  const table =
+    readFileSync(new URL("../../docs/providers.md", import.meta.url), "utf8").split("\n## ")[1] ?? "";
+  const documented = [...table.matchAll(/^\| `([a-zA-Z]+)/gm)].map((match) => match[1]);
+  expect(new Set(documented)).toEqual(new Set(keys));
 });
 
 test("fallbacks are tried in order, unknown names and circles do no harm", async () => {

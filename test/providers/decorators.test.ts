@@ -181,19 +181,22 @@ describe("FallbackProvider", () => {
 const setUp = (...steps: ScriptStep[]) => {
   const clock = new ManualClock();
   const inner = new ScriptedProvider(steps);
-  return { clock, inner, provider: new CircuitProvider(inner, new Circuits(clock).of("k")) };
+  const circuits = new Circuits(clock);
+  return { clock, inner, circuits, provider: new CircuitProvider(inner, circuits.of("k", "mine")) };
 };
 const ill = (count: number): ScriptStep[] =>
   Array.from({ length: count }, () => fail("provider_unavailable"));
 
 describe("CircuitProvider", () => {
   verifies("W63", "opens after five failures in a row, then lets one call probe", async () => {
-    const { clock, inner, provider } = setUp(...ill(6), say("well"), say("again"));
+    const { clock, inner, circuits, provider } = setUp(...ill(6), say("well"), say("again"));
+    expect([circuits.healthy("mine"), circuits.healthy("other")]).toEqual([true, true]);
     for (let count = 0; count < 5; count += 1) await ask(provider, request);
     expect(await ask(provider, request)).toMatchObject({
       outcome: { failure: { code: "provider_unavailable", retryable: true, retryAfterSeconds: 5 } },
     });
     expect(inner.left).toBe(3);
+    expect(circuits.healthy("mine")).toBe(false);
     await clock.advance(5_000);
     const [probe, other] = [ask(provider, request), ask(provider, request)];
     await Promise.all([probe, other]);

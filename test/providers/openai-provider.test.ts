@@ -91,6 +91,11 @@ describe("the request", () => {
     expect(server.requests.at(-1)?.body["messages"]).toEqual([{ role: "user", content: "hi" }]);
   });
 
+  test("headers that cannot be sent are our fault, and said so", async () => {
+    const { outcome } = await ask(openai({ headers: { "x-bad": "a\nb" } }), modelRequest("hi"));
+    expect(outcome).toMatchObject({ failure: { code: "provider_rejected", retryable: false } });
+  });
+
   const schema = openaiSchema();
   test.skipIf(schema === null)("is valid by OpenAI's own schema (needs BEAMCLAW_TEST_DATA)", async () => {
     const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } } as const;
