@@ -12,6 +12,7 @@ import { measureTurns } from "./goals/turns.ts";
 import { goals, readOptions, usage, type Goal, type Options } from "./options.ts";
 import { renderTable } from "./report.ts";
 import { Rig } from "./rig.ts";
+import { subjects } from "./subjects.ts";
 import type { Row } from "./verdict.ts";
 
 interface Group {
@@ -29,6 +30,7 @@ const groups: readonly Group[] = [
 ];
 
 async function bench(options: Options): Promise<readonly Row[]> {
+  subjects[options.subject].prepare?.();
   await using rig = await Rig.start();
   const rows: Row[] = [];
   for (const group of groups) {

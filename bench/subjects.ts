@@ -1,4 +1,5 @@
 /** What is compared: how each gateway is started, and nothing else about it. All speak `POST /v1/chat/completions`. */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,6 +21,8 @@ export interface Place {
 export interface Subject {
   readonly name: string;
   readonly model: string;
+  /** What has to be done once, before its first start. Throws when it cannot be done. */
+  prepare?(): void;
   command(place: Place): Command;
   /** The bearer token, once the gateway is healthy. */
   token(place: Place): Promise<string>;
@@ -63,6 +66,8 @@ export const quietFloor: Subject = {
 const beamclaw: Subject = {
   name: "beamclaw",
   model: "beamclaw",
+  // What is measured is what is in the tree now; an unchanged one is not built again.
+  prepare: () => execFileSync(process.execPath, [join(ROOT, "scripts", "build.ts")], { stdio: "inherit" }),
   command: (place) => {
     const home = join(place.directory, "home");
     mkdirSync(home, { recursive: true, mode: 0o700 });

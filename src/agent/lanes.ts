@@ -7,6 +7,7 @@ import { isEnded, type Run } from "../domain/run.ts";
 import { backoffDelay } from "../kernel/backoff.ts";
 import { toError, Unreachable } from "../kernel/errors.ts";
 import { type DynamicChild, DynamicSupervisor } from "../kernel/dynamic-supervisor.ts";
+import { Cancelled, onAbort } from "../kernel/scope.ts";
 import type { Child } from "../kernel/supervisor.ts";
 import { type LiveRun, LiveRunWriter } from "./live-run.ts";
 import { endIdleRun, runError } from "./run-end.ts";
@@ -43,7 +44,6 @@ export class Lanes {
   #open = false;
   /** Failures of the store in a row; the next attempt waits longer after each. */
   #troubles = 0;
-  #idle: (() => void) | null = null;
 
   constructor(services: RunServices, settings: LaneSettings) {
     this.#services = services;
@@ -74,6 +74,11 @@ export class Lanes {
       this.#live.clear();
     }
   };
+
+  /** Lanes that work. */
+  get size(): number {
+    return this.#active.size;
+  }
 
   /** True if a slot was free; the taker launches a run with it or releases it. */
   takeSlot(): boolean {
@@ -149,19 +154,17 @@ export class Lanes {
     return true;
   }
 
-  /** Starts no further run; resolves when none works any more, or when `signal` aborts. */
+  /**
+   * Starts no further run and resolves when none works any more. When `signal` aborts, those that still work are left
+   * as they are stored.
+   */
   async quiet(signal: AbortSignal): Promise<void> {
     this.#open = false;
-    if (this.#active.size === 0 || signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        signal.removeEventListener("abort", done);
-        this.#idle = null;
-        resolve();
-      };
-      this.#idle = done;
-      signal.addEventListener("abort", done, { once: true });
+    using _ = onAbort(signal, () => {
+      for (const sessionId of this.#active.keys())
+        this.#background(this.#supervisor.stop(sessionId, new Cancelled("shutdown")));
     });
+    await Promise.all([...this.#active.values()].map(({ done }) => done));
   }
 
   #activation(run: Run, live: LiveRunWriter): DynamicChild<RunScope> {
@@ -235,7 +238,6 @@ export class Lanes {
     if (again !== undefined && exit.kind === "store_trouble") this.#later(run.sessionId, again, exit.error);
     else if (again !== undefined) this.#ready.set(run.sessionId, again);
     this.#pump();
-    if (this.#active.size === 0) this.#idle?.();
   }
 
   /** Returns what the lane is ready for next; undefined: nothing. */

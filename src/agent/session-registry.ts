@@ -36,6 +36,11 @@ export class SessionRegistry implements Conversations {
     return this.#lanes.run;
   }
 
+  /** Sessions that work in this process. */
+  get size(): number {
+    return this.#lanes.size;
+  }
+
   async submit(request: SubmitRequest): Promise<Submitted> {
     if (this.#draining) return refused("shutting_down", "the daemon is stopping", 5);
     const answered = await this.#answerQuestion(request);

@@ -7,30 +7,32 @@ import { type JsonSchema, configJsonSchema } from "./config-schema.ts";
 import { nearestName } from "./nearest-name.ts";
 
 /** What zod found, as unknown keys (which only warn) and wrong values (which do not pass). */
-export function sortIssues(
-  issues: readonly z.core.$ZodIssue[],
-  tree: Tree,
-  lineOf: LineOf,
-): { readonly unknown: readonly UnknownKey[]; readonly problems: readonly ConfigProblem[] } {
+export function sortIssues(issues: readonly z.core.$ZodIssue[], tree: Tree, lineOf: LineOf): Issues {
   const schema = configJsonSchema();
-  const unknown: UnknownKey[] = [];
-  const problems: ConfigProblem[] = [];
+  const unknown: Issue[] = [];
+  const wrong: Issue[] = [];
   for (const issue of issues) {
     if (issue.code === "unrecognized_keys") {
       for (const key of issue.keys) unknown.push(unknownKey(schema, [...issue.path, key], lineOf));
     } else {
-      problems.push(problemOf(issue, schema, tree, lineOf));
+      wrong.push(wrongValue(issue, schema, tree, lineOf));
     }
   }
-  return { unknown, problems };
+  return { unknown, wrong };
 }
 
-export interface UnknownKey {
+export interface Issues {
+  readonly unknown: readonly Issue[];
+  readonly wrong: readonly Issue[];
+}
+
+export interface Issue {
+  readonly problem: ConfigProblem;
+  /** What has to go from the file so that the rest can be looked at. */
   readonly path: readonly PropertyKey[];
-  readonly warning: ConfigProblem;
 }
 
-function unknownKey(schema: JsonSchema, path: readonly PropertyKey[], lineOf: LineOf): UnknownKey {
+function unknownKey(schema: JsonSchema, path: readonly PropertyKey[], lineOf: LineOf): Issue {
   const key = String(path.at(-1));
   const parent = path.slice(0, -1);
   const near = nearestName(key, keysAt(schema, parent));
@@ -38,7 +40,15 @@ function unknownKey(schema: JsonSchema, path: readonly PropertyKey[], lineOf: Li
     near === null
       ? `Remove it; \`beamclaw config show\` lists the keys.`
       : `Did you mean ${dotted([...parent, near])}?`;
-  return { path, warning: { path: dotted(path), line: lineOf(path), message: "unknown key, ignored", cure } };
+  return { path, problem: { path: dotted(path), line: lineOf(path), message: "unknown key, ignored", cure } };
+}
+
+function wrongValue(issue: z.core.$ZodIssue, schema: JsonSchema, tree: Tree, lineOf: LineOf): Issue {
+  const isMissing = at(tree, issue.path) === undefined;
+  return {
+    problem: problemOf(issue, schema, tree, lineOf),
+    path: isMissing ? issue.path.slice(0, -1) : issue.path,
+  };
 }
 
 function problemOf(issue: z.core.$ZodIssue, schema: JsonSchema, tree: Tree, lineOf: LineOf): ConfigProblem {
@@ -51,15 +61,20 @@ function problemOf(issue: z.core.$ZodIssue, schema: JsonSchema, tree: Tree, line
       cure: "Rename it.",
     };
   }
-  const allowed = issue.code === "custom" ? issue.message : describeAllowed(schema, issue.path);
   const found = at(tree, issue.path);
+  const is = found === undefined ? "is missing" : `is ${show(found)}`;
+  const rule = ruleOf(issue);
   return {
     path,
     line: lineOf(issue.path) ?? lineOf(issue.path.slice(0, -1)),
-    message: `${found === undefined ? "is missing" : `is ${show(found)}`}, allowed is ${allowed}`,
+    message: rule === null ? `${is}, allowed is ${describeAllowed(schema, issue.path)}` : `${is}; ${rule}`,
     cure: found === undefined ? "Add the key." : "Correct the value, or remove the line to get the default.",
   };
 }
+
+/** What a slice says itself about a rule that the schema's shape cannot tell; zod's own texts all begin alike. */
+const ruleOf = ({ message }: z.core.$ZodIssue): string | null =>
+  /^(Invalid|Too|Unrecognized)\b/.test(message) ? null : message;
 
 /** Numbers and switches are shown, texts are not: a secret may have ended up in the wrong place. */
 function show(value: unknown): string {

@@ -45,11 +45,7 @@ function literalSecret(path: readonly string[], lineOf: LineOf): LiteralSecret {
 
 /** Contradictions of a configuration whose shape is right. */
 export function checkMeaning(config: Config, secrets: Secrets, lineOf: LineOf): readonly ConfigProblem[] {
-  return [
-    ...checkProvider(config, secrets, lineOf),
-    ...checkFallbacks(config, lineOf),
-    ...checkRoots(config, lineOf),
-  ];
+  return [...checkProvider(config, secrets, lineOf), ...checkFallbacks(config, lineOf)];
 }
 
 function checkProvider(config: Config, secrets: Secrets, lineOf: LineOf): readonly ConfigProblem[] {
@@ -85,14 +81,6 @@ function checkFallbacks(config: Config, lineOf: LineOf): readonly ConfigProblem[
 
 const knows = (config: Config, name: string, except: string): boolean =>
   name !== except && Object.hasOwn(config.providers, name);
-
-function checkRoots(config: Config, lineOf: LineOf): readonly ConfigProblem[] {
-  const wrong = config.tools.files.roots.some((root) => root !== "workspace" && !root.startsWith("/"));
-  const path = ["tools", "files", "roots"];
-  return wrong
-    ? [problem(path, lineOf, "allowed are `workspace` and absolute paths", "Write whole paths.")]
-    : [];
-}
 
 const problem = (path: readonly string[], lineOf: LineOf, message: string, cure: string): ConfigProblem => ({
   path: dotted(path),

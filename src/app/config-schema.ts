@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { autonomyLevels } from "../domain/autonomy.ts";
+import type { Frozen } from "../domain/frozen.ts";
 import { AGENT_NAME } from "../domain/ids.ts";
-import { providerSlice, toolSlice } from "./config-slices.ts";
+import { toolConfig } from "../tools/tool-config.ts";
+import { providerSlice } from "./config-slices.ts";
 
 /**
  * The shape of the configuration. A key is here because code reads it, and `config/beamclaw.yaml` holds its
@@ -67,7 +69,7 @@ export const configSchema = z.strictObject({
     default: z.string().regex(AGENT_NAME).describe("The agent of requests that name none"),
   }),
   sessions,
-  tools: toolSlice,
+  tools: toolConfig,
   store: z.strictObject({
     path: z.string().min(1).nullable().describe("Database file; null means BEAMCLAW_HOME/beamclaw.db"),
   }),
@@ -84,12 +86,6 @@ export const configSchema = z.strictObject({
 });
 
 export type Config = Frozen<z.output<typeof configSchema>>;
-
-type Frozen<T> = T extends readonly (infer Item)[]
-  ? readonly Frozen<Item>[]
-  : T extends object
-    ? { readonly [Key in keyof T]: Frozen<T[Key]> }
-    : T;
 
 /** Where the configuration may refer to a secret; `*` stands for any name. */
 export const secretPaths: readonly (readonly string[])[] = [

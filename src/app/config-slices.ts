@@ -1,6 +1,6 @@
 /**
- * @TODO Provisional: `providers/provider-config.ts` and `tools/tool-config.ts` export these two slices from
- * their own layers. Once they exist, `config-schema.ts` imports them instead and this file goes.
+ * @TODO Provisional: `providers/provider-config.ts` will export this slice from its own layer, without loading an
+ * adapter. Then `config-schema.ts` imports it from there and this file goes.
  */
 import { z } from "zod";
 
@@ -31,29 +31,25 @@ const remote = {
   textToolCalls: z.boolean().optional().describe("Look for tool calls in the model's text"),
 };
 
-export const providerSlice = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("openai"), ...remote }),
-  z.strictObject({ kind: z.literal("anthropic"), ...remote }),
-  z.strictObject({ kind: z.literal("demo") }),
-]);
+const contextWindow = remote.contextWindow;
 
-export const toolSlice = z.strictObject({
-  files: z.strictObject({
-    roots: z.array(z.string().min(1)).min(1).describe("`workspace` or absolute paths"),
+export const providerSlice = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("openai"),
+    ...remote,
+    systemMessages: z
+      .enum(["merged", "separate"])
+      .optional()
+      .describe("One system message (merged, the default) or one per text"),
+    maxTokensField: z
+      .enum(["max_tokens", "max_completion_tokens"])
+      .optional()
+      .describe("How the bound on the answer is sent; max_completion_tokens for api.openai.com"),
   }),
-  http: z.strictObject({
-    allow: z.array(z.string()).describe("If not empty, the only hosts that tools may reach"),
-    deny: z.array(z.string()).describe("Hosts that tools may never reach"),
-    allowPrivate: z.boolean().describe("Whether private and loopback addresses may be reached"),
-    expandEnv: z.array(z.string()).describe("Variables that tools may use in URLs and headers"),
+  z.strictObject({ kind: z.literal("anthropic"), ...remote }),
+  z.strictObject({
+    kind: z.literal("demo"),
+    contextWindow,
+    wordMs: z.int().min(0).max(10_000).optional().describe("Pause between two words, milliseconds"),
   }),
-  shell: z.strictObject({
-    timeoutSeconds: z.int().min(1).max(3_600).describe("Time limit of one command, seconds"),
-    maxOutputBytes: z.int().min(1_024).max(16_777_216).describe("Output kept of one command, bytes"),
-    env: z.array(z.string()).describe("Variables that commands see"),
-  }),
-  webSearch: z.strictObject({
-    apiKey: secretRef.nullable().describe("Reference to a Brave Search key; unset switches the tool off"),
-    maxResults: z.int().min(1).max(20).describe("Results of one search"),
-  }),
-});
+]);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isTree, type LineOf, overlay, parseConfigFile, type Tree } from "./config-file.ts";
-import { sortIssues, type UnknownKey } from "./config-issues.ts";
+import { sortIssues } from "./config-issues.ts";
 import { at, expandPath } from "./config-paths.ts";
 import { type ConfigProblem, dotted } from "./config-problem.ts";
 import { type Config, configSchema, secretPaths } from "./config-schema.ts";
@@ -58,22 +58,25 @@ export function loadConfig(source: ConfigSource): LoadedConfig | InvalidConfig {
 
   const literal = findLiteralSecrets(file.tree, file.lineOf);
   const environment = fromEnvironment(source.env);
-  const merged = overlay(overlay(defaults.tree, withoutPaths(file.tree, literal)), environment.tree);
-  const checked = check(isTree(merged) ? merged : {}, file.lineOf);
-  const problems = [...literal.map(({ problem }) => problem), ...environment.problems];
-  if (checked.kind === "invalid") {
-    return { ...checked, problems: [...problems, ...checked.problems] };
-  }
-  const secrets = new Secrets(secretRefs(checked.config), { env: source.env, baseDir: source.home });
-  problems.push(...checkMeaning(checked.config, secrets, file.lineOf));
-  if (problems.length > 0) return { kind: "invalid", problems, warnings: checked.warnings };
+  const overrides = withoutPaths(file.tree, literal);
+  const assemble = (tree: Tree): Tree => {
+    const merged = overlay(overlay(defaults.tree, tree), environment.tree);
+    return isTree(merged) ? merged : {};
+  };
+  const checked = check(overrides, assemble, file.lineOf);
+  const problems = [...literal.map(({ problem }) => problem), ...environment.problems, ...checked.problems];
+  const { config, warnings } = checked;
+  if (config === null) return { kind: "invalid", problems, warnings };
+  const secrets = new Secrets(secretRefs(config), { env: source.env, baseDir: source.home });
+  problems.push(...checkMeaning(config, secrets, file.lineOf));
+  if (problems.length > 0) return { kind: "invalid", problems, warnings };
   return {
     kind: "ok",
-    config: deepFreeze(checked.config),
+    config: deepFreeze(config),
     secrets,
     user: envValue(source.env, "BEAMCLAW_USER"),
-    off: switchedOff(checked.config, secrets),
-    warnings: checked.warnings,
+    off: switchedOff(config, secrets),
+    warnings,
   };
 }
 
@@ -116,27 +119,35 @@ function fromEnvironment(env: Env): { readonly tree: Tree; readonly problems: re
   };
 }
 
-type Checked =
-  | { readonly kind: "ok"; readonly config: Config; readonly warnings: readonly ConfigProblem[] }
-  | InvalidConfig;
+interface Checked {
+  /** Null where nothing can be said about what the configuration means. */
+  readonly config: Config | null;
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
+}
 
 /**
- * Checks the shape. Unknown keys are taken out and only warn, so that a file of a newer or older version
- * does not stop the daemon; one pass finds everything that is wrong.
+ * Checks the shape. Unknown keys are taken out and only warn, so that a file of a newer or older version does not
+ * stop the daemon. Wrong values are taken out as well, so that contradictions in the rest are found at once.
  */
-function check(tree: Tree, lineOf: LineOf): Checked {
-  const first = configSchema.safeParse(tree);
-  if (first.success) return { kind: "ok", config: first.data, warnings: [] };
-  const { unknown, problems } = sortIssues(first.error.issues, tree, lineOf);
-  const warnings = unknown.map(({ warning }) => warning);
-  if (problems.length > 0) return { kind: "invalid", problems, warnings };
-  const second = configSchema.safeParse(withoutPaths(tree, unknown));
-  if (second.success) return { kind: "ok", config: second.data, warnings };
-  return { kind: "invalid", problems: sortIssues(second.error.issues, tree, lineOf).problems, warnings };
+function check(overrides: Tree, assemble: (tree: Tree) => Tree, lineOf: LineOf): Checked {
+  const whole = assemble(overrides);
+  const first = configSchema.safeParse(whole);
+  if (first.success) return { config: first.data, problems: [], warnings: [] };
+  const { unknown, wrong } = sortIssues(first.error.issues, whole, lineOf);
+  const problems = wrong.map(({ problem }) => problem);
+  const warnings = unknown.map(({ problem }) => problem);
+  const rest = assemble(withoutPaths(overrides, [...unknown, ...wrong]));
+  const second = configSchema.safeParse(rest);
+  // Without the entry that is wrong, a name that leads to it would seem wrong too.
+  const misleads = wrong.some(({ path }) => String(path[0]).startsWith("provider"));
+  if (second.success) return { config: misleads ? null : second.data, problems, warnings };
+  const found = wrong.length > 0 ? [] : sortIssues(second.error.issues, rest, lineOf).wrong;
+  return { config: null, problems: [...problems, ...found.map(({ problem }) => problem)], warnings };
 }
 
 /** A copy without the values at these paths. */
-function withoutPaths(tree: Tree, found: readonly Pick<UnknownKey, "path">[]): Tree {
+function withoutPaths(tree: Tree, found: readonly { readonly path: readonly PropertyKey[] }[]): Tree {
   return found.reduce<Tree>((rest, { path }) => without(rest, path), tree);
 }
 

@@ -36,8 +36,8 @@ export const mayUse = (caller: Caller, agent: AgentName): boolean =>
 export interface Self {
   readonly principal: Principal;
   /**
-   * Where the request names no user: the common start of all principals that it could have named, so that a
-   * session's id alone leads back to the session. Null where it names one: then only that person's things exist.
+   * Where the request names no user: the name space of the token's own users, so that a session's id alone leads
+   * back to the session. Null where it names one, or could name anybody: then only that person's things exist.
    */
   readonly realm: string | null;
 }

@@ -40,6 +40,11 @@ function sendError(reply: FastifyReply, request: FastifyRequest, error: Beamclaw
   return reply.code(status).type(JSON_TYPE).send(body);
 }
 
+/** For paths that the router cannot read: no hook has seen such a request, so nothing has been set yet. */
+export function answerBadUrl(thrown: unknown, request: FastifyRequest, reply: FastifyReply, obs: GatewayObs) {
+  return sendError(reply.header("x-request-id", request.id), request, classify(thrown), obs);
+}
+
 const pathOf = (request: FastifyRequest): string => request.url.split("?", 1)[0] ?? "";
 
 /** The Allow header of a path that some route serves, or null. Only looked at when no route matched. */

@@ -54,7 +54,8 @@ export function identify(rules: IdentityRules, caller: Caller, user: string | nu
   if (free && user === null && caller.door === "local") {
     return { principal: asId<Principal>(`local:${rules.localUser}`), realm: null };
   }
-  const realm = free ? "api:" : `api:${caller.token}/`;
+  if (free) return { principal: asId<Principal>(`api:${user ?? ANONYMOUS}`), realm: null };
+  const realm = `api:${caller.token}/`;
   return { principal: asId<Principal>(realm + (user ?? ANONYMOUS)), realm: user === null ? realm : null };
 }
 

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { fastify, type FastifyInstance, type FastifyRequest } from "fastify";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import { type Gate, localGate, tokenGate } from "./auth.ts";
-import { answerBadHttp, installErrorReplies } from "./error-replies.ts";
+import { answerBadHttp, answerBadUrl, installErrorReplies } from "./error-replies.ts";
 import { originProblem } from "./origin.ts";
-import type { Door, GatewayDeps, GatewayOptions } from "./ports.ts";
+import type { Door, GatewayDeps, GatewayObs, GatewayOptions } from "./ports.ts";
 import type { Route } from "./route.ts";
 import { allRoutes } from "./routes.ts";
 import { Traffic } from "./traffic.ts";
@@ -35,7 +35,7 @@ export interface Gateway {
 export function createGateway(deps: GatewayDeps, options: GatewayOptions): Gateway {
   const { door } = options;
   const traffic = new Traffic(deps.clock, deps.obs);
-  const app = createApp(options);
+  const app = createApp(options, deps.obs);
   const routes = allRoutes({ ...deps, rules: options.identity, draining: traffic.draining });
   app.decorateRequest("caller", null);
   app.decorateRequest("rawBody", null);
@@ -60,7 +60,7 @@ export function createGateway(deps: GatewayDeps, options: GatewayOptions): Gatew
   };
 }
 
-function createApp({ door, bodyLimitBytes }: GatewayOptions): FastifyInstance {
+function createApp({ door, bodyLimitBytes }: GatewayOptions, obs: GatewayObs): FastifyInstance {
   const proxies = door.kind === "tcp" ? door.trustProxy : [];
   const app = fastify({
     bodyLimit: bodyLimitBytes,
@@ -72,9 +72,7 @@ function createApp({ door, bodyLimitBytes }: GatewayOptions): FastifyInstance {
     exposeHeadRoutes: false,
     genReqId: ({ headers }) => requestId(headers["x-request-id"]),
     clientErrorHandler: answerBadHttp,
-    frameworkErrors: (error) => {
-      throw error;
-    },
+    frameworkErrors: (error, request, reply) => void answerBadUrl(error, request, reply, obs),
     routerOptions: { maxParamLength: MOST_ID_CHARACTERS },
   });
   app.server.maxConnections = MOST_CONNECTIONS;

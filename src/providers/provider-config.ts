@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Frozen } from "../domain/frozen.ts";
 
 /** A secret is named, never written down. */
 const secretRef = z.union([
@@ -50,7 +51,7 @@ const demo = z.strictObject({
 
 /** One entry of `providers:` in the configuration. */
 export const providerSlice = z.discriminatedUnion("kind", [openai, anthropic, demo]);
-export type ProviderEntry = z.infer<typeof providerSlice>;
+export type ProviderEntry = Frozen<z.infer<typeof providerSlice>>;
 /** An entry that talks to a server. */
 export type RemoteEntry = Exclude<ProviderEntry, { kind: "demo" }>;
 

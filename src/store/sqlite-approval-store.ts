@@ -5,6 +5,7 @@ import type { ApprovalFilter, ApprovalStore, AskApproval, Decided, Fenced, Paged
 import type { Answer } from "./sqlite/approval-commands.ts";
 import { approvalColumns, approvalTables } from "./sqlite/approval-row.ts";
 import { isOneOf, PageQuery } from "./sqlite/page.ts";
+import { parameter } from "./sqlite/statement.ts";
 import { guarded } from "./sqlite/store-error.ts";
 import type { Writer } from "./writer.ts";
 
@@ -25,13 +26,13 @@ export class SqliteApprovalStore implements ApprovalStore {
   constructor(db: Database.Database, writer: Writer) {
     this.#db = db;
     this.#writer = writer;
-    this.#get = db.prepare(`${selectApprovals} WHERE a.id = ?`);
+    this.#get = db.prepare(`${selectApprovals} WHERE a.id = ${parameter}`);
     this.#pendingOf = db.prepare(`
-      ${selectApprovals} WHERE a.state = 'pending' AND a.session = (SELECT key FROM sessions WHERE id = ?)`);
+      ${selectApprovals} WHERE a.state = 'pending' AND a.session = (SELECT key FROM sessions WHERE id = ${parameter})`);
     this.#due = db.prepare(`
       ${selectApprovals} WHERE a.state = 'pending' ORDER BY a.expires_at, a.key LIMIT ?`);
     this.#grants = db.prepare(`
-      SELECT g.tool, g.pattern FROM grants g JOIN sessions s ON s.key = g.session WHERE s.id = ?
+      SELECT g.tool, g.pattern FROM grants g JOIN sessions s ON s.key = g.session WHERE s.id = ${parameter}
       ORDER BY g.tool, g.pattern`);
   }
 

@@ -3,6 +3,7 @@ import type { Event, EventBody } from "../domain/event.ts";
 import type { RunId, SessionId } from "../domain/ids.ts";
 import type { EventFeed } from "./event-feed.ts";
 import type { EventStore } from "./ports.ts";
+import { parameter } from "./sqlite/statement.ts";
 import { guarded } from "./sqlite/store-error.ts";
 
 interface EventRow extends Omit<Event, "body"> {
@@ -29,9 +30,11 @@ export class SqliteEventStore implements EventStore {
     const select = `
       SELECT s.id AS sessionId, e.seq, r.id AS runId, e.ts, e.body
       FROM sessions s JOIN events e ON e.session = s.key LEFT JOIN runs r ON r.key = e.run
-      WHERE s.id = ? AND e.seq > ?`;
+      WHERE s.id = ${parameter} AND e.seq > ${parameter}`;
     this.#ofSession = db.prepare(`${select} ORDER BY e.seq LIMIT ?`);
-    this.#ofRun = db.prepare(`${select} AND e.seq <= ? AND e.run = ? ORDER BY e.seq LIMIT ?`);
+    this.#ofRun = db.prepare(
+      `${select} AND e.seq <= ${parameter} AND e.run = ${parameter} ORDER BY e.seq LIMIT ?`,
+    );
     this.#span = db.prepare("SELECT key, first_event AS first, last_event AS last FROM runs WHERE id = ?");
   }
 

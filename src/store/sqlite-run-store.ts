@@ -24,6 +24,7 @@ import {
   runColumns,
   type RunRow,
 } from "./sqlite/run-row.ts";
+import { parameter } from "./sqlite/statement.ts";
 import { guarded } from "./sqlite/store-error.ts";
 import { attachmentsOf, encodeMessage } from "./sqlite/wire.ts";
 import type { Writer } from "./writer.ts";
@@ -46,7 +47,7 @@ export class SqliteRunStore implements RunStore {
     this.#writer = writer;
     this.#attachments = attachments;
     const from = "FROM runs r JOIN sessions s ON s.key = r.session";
-    this.#get = db.prepare(`SELECT ${runColumns}, ${inputColumns} ${from} WHERE r.id = ?`);
+    this.#get = db.prepare(`SELECT ${runColumns}, ${inputColumns} ${from} WHERE r.id = ${parameter}`);
     this.#input = db.prepare(`SELECT ${inputColumns} FROM runs r WHERE r.id = ?`);
     this.#open = db.prepare(`
       SELECT s.id AS sessionId, o.state FROM (

@@ -4,6 +4,7 @@ import type { Run } from "../domain/run.ts";
 import type { Page, Paged, Session, SessionStore, StoredMessage, TranscriptEntry } from "./ports.ts";
 import { openCallsOf } from "./sqlite/history.ts";
 import { PageQuery } from "./sqlite/page.ts";
+import { parameter } from "./sqlite/statement.ts";
 import { guarded } from "./sqlite/store-error.ts";
 import { refersToAttachment, splitLines, toolMessageWire } from "./sqlite/wire.ts";
 import type { Writer } from "./writer.ts";
@@ -51,11 +52,11 @@ export class SqliteSessionStore implements SessionStore {
     this.#messages = db.prepare(`
       SELECT m.seq, m.id, r.id AS runId, CAST(m.wire AS TEXT) AS wire, m.created_at AS createdAt
       FROM messages m LEFT JOIN runs r ON r.key = m.run
-      WHERE m.session = (SELECT key FROM sessions WHERE id = ?) AND m.seq > ? ORDER BY m.seq LIMIT ?`);
+      WHERE m.session = (SELECT key FROM sessions WHERE id = ${parameter}) AND m.seq > ${parameter} ORDER BY m.seq LIMIT ?`);
     this.#history = db
       .prepare<[string], TranscriptRow>(
         `SELECT m.wire, m.extra, m.attachments FROM sessions s
-        JOIN messages m ON m.session = s.key AND m.seq >= s.start_seq WHERE s.id = ? ORDER BY m.seq`,
+        JOIN messages m ON m.session = s.key AND m.seq >= s.start_seq WHERE s.id = ${parameter} ORDER BY m.seq`,
       )
       .raw();
     this.#conversation = db
@@ -63,10 +64,10 @@ export class SqliteSessionStore implements SessionStore {
       .pluck();
     this.#steps = db.prepare(`
       SELECT t.step, t.wire, t.extra FROM runs r JOIN steps t ON t.run = r.key AND t.settled = 1
-      WHERE r.id = ? ORDER BY t.step`);
+      WHERE r.id = ${parameter} ORDER BY t.step`);
     this.#results = db.prepare(`
       SELECT c.step, c.call_id AS callId, c.result FROM runs r JOIN calls c ON c.run = r.key
-      WHERE r.id = ? AND c.result IS NOT NULL ORDER BY c.step, c.position`);
+      WHERE r.id = ${parameter} AND c.result IS NOT NULL ORDER BY c.step, c.position`);
     this.#openCalls = db
       .prepare<[string], string | null>("SELECT open_calls FROM sessions WHERE id = ?")
       .pluck();

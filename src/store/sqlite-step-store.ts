@@ -2,6 +2,7 @@ import type Database from "better-sqlite3";
 import type { MessageId, Principal, RunId } from "../domain/ids.ts";
 import type { CallKey, Fenced, RecordStep, StepStore, StoredCall, StoredStep } from "./ports.ts";
 import { keyLifetimeMs } from "./sqlite/idempotency.ts";
+import { parameter } from "./sqlite/statement.ts";
 import { guarded } from "./sqlite/store-error.ts";
 import type { Writer } from "./writer.ts";
 
@@ -39,19 +40,19 @@ export class SqliteStepStore implements StepStore {
         coalesce(t.extra, m.extra) AS extra
       FROM runs r JOIN steps t ON t.run = r.key
       LEFT JOIN messages m ON m.session = r.session AND m.seq = t.message_seq
-      WHERE r.id = ? ORDER BY t.step`);
+      WHERE r.id = ${parameter} ORDER BY t.step`);
     this.#calls = db.prepare(`
       SELECT c.step, c.position AS "index", c.call_id AS callId, c.tool, c.effect, c.client,
         coalesce(c.raw, c.arguments) AS arguments, c.state, c.approved, c.ok,
         coalesce(c.result, CAST(m.wire AS TEXT) ->> '$.content') AS text
       FROM runs r JOIN calls c ON c.run = r.key
       LEFT JOIN messages m ON m.session = r.session AND m.seq = c.message_seq
-      WHERE r.id = ? ORDER BY c.step, c.position`);
+      WHERE r.id = ${parameter} ORDER BY c.step, c.position`);
     this.#find = db.prepare(`
       SELECT r.id AS runId, c.step FROM calls c
       JOIN runs r ON r.key = c.run
       JOIN steps t ON t.run = c.run AND t.step = c.step
-      WHERE c.client = 1 AND c.call_id = ? AND r.principal = ? AND t.created_at > ?
+      WHERE c.client = 1 AND c.call_id = ${parameter} AND r.principal = ${parameter} AND t.created_at > ${parameter}
       ORDER BY t.created_at DESC LIMIT 1`);
   }
 

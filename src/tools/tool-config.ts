@@ -1,6 +1,7 @@
 /** The `tools` part of the configuration. */
 import { isAbsolute } from "node:path";
 import { z } from "zod";
+import type { Frozen } from "../domain/frozen.ts";
 
 const secretRef = z.union([
   z.strictObject({ env: z.string().min(1).describe("Name of an environment variable") }),
@@ -68,4 +69,4 @@ export const toolConfig = z.strictObject({
   webSearch: webSearch.prefault({}),
 });
 
-export type ToolConfig = z.output<typeof toolConfig>;
+export type ToolConfig = Frozen<z.output<typeof toolConfig>>;

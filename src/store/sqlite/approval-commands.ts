@@ -5,6 +5,7 @@ import type { ApprovalStore, AskApproval, Decided, Fenced } from "../ports.ts";
 import { approvalColumns, approvalTables } from "./approval-row.ts";
 import { fenced, type OpenRun } from "./open-runs.ts";
 import type { Parts } from "./parts.ts";
+import { parameter } from "./statement.ts";
 
 export type Answer = Parameters<ApprovalStore["decide"]>[0];
 
@@ -45,7 +46,7 @@ export class ApprovalCommands {
       VALUES (@id, @run, @session, @step, @position, @reason, @pattern, @at, @expiresAt, 'pending')`);
     this.#wait = db.prepare("UPDATE runs SET state = 'waiting', approval = ?, active_ms = ? WHERE key = ?");
     this.#find = db.prepare(`
-      SELECT ${approvalColumns}, a.run, a.step, a.position FROM ${approvalTables} WHERE a.id = ?`);
+      SELECT ${approvalColumns}, a.run, a.step, a.position FROM ${approvalTables} WHERE a.id = ${parameter}`);
     this.#resolve = db.prepare("UPDATE approvals SET state = ?, decided_by = ?, decided_at = ? WHERE id = ?");
     this.#approveCall = db.prepare(
       "UPDATE calls SET approved = 1 WHERE run = ? AND step = ? AND position = ?",

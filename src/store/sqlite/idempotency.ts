@@ -2,6 +2,7 @@ import type Database from "better-sqlite3";
 import type { RunId } from "../../domain/ids.ts";
 import type { RunState } from "../../domain/run.ts";
 import type { IdempotencyKey } from "../ports.ts";
+import { parameter } from "./statement.ts";
 
 /** How long a key leads back to its run, milliseconds. */
 export const keyLifetimeMs = 24 * 3_600_000;
@@ -30,7 +31,7 @@ export class IdempotencyKeys {
         EXISTS (SELECT 1 FROM calls c WHERE c.run = r.key AND c.effect <> 'none'
           AND c.started_at IS NOT NULL) AS effects
       FROM idempotency i LEFT JOIN runs r ON r.id = i.run
-      WHERE i.token = ? AND i.route = ? AND i.key = ? AND i.created_at > ?`);
+      WHERE i.token = ${parameter} AND i.route = ${parameter} AND i.key = ${parameter} AND i.created_at > ${parameter}`);
     this.#put = db.prepare(`
       INSERT OR REPLACE INTO idempotency (token, route, key, body_hash, run, created_at) VALUES (?, ?, ?, ?, ?, ?)`);
   }

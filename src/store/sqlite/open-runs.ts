@@ -3,6 +3,7 @@ import { isEnded } from "../../domain/run.ts";
 import type { RunId, SessionId } from "../../domain/ids.ts";
 import type { Fenced } from "../ports.ts";
 import type { Lane } from "./lanes.ts";
+import { parameter } from "./statement.ts";
 import { runColumns, type RunRow } from "./run-row.ts";
 
 export interface RunRef {
@@ -45,8 +46,10 @@ export class OpenRuns {
   readonly #queued: Database.Statement<[string], OpenRunRow>;
 
   constructor(db: Database.Database) {
-    this.#byId = db.prepare(`${openRunQuery} WHERE r.id = ?`);
-    this.#queued = db.prepare(`${openRunQuery} WHERE s.id = ? AND r.state = 'queued' ORDER BY r.key`);
+    this.#byId = db.prepare(`${openRunQuery} WHERE r.id = ${parameter}`);
+    this.#queued = db.prepare(
+      `${openRunQuery} WHERE s.id = ${parameter} AND r.state = 'queued' ORDER BY r.key`,
+    );
   }
 
   /** Null where there is none or it has ended. */

@@ -8,6 +8,7 @@ import type { OpenRun, RunRef } from "./open-runs.ts";
 import type { Parts } from "./parts.ts";
 import type { RunEnds } from "./run-ends.ts";
 import { type InputRow, inputColumns, runColumns, type RunRow } from "./run-row.ts";
+import { parameter } from "./statement.ts";
 import { type EncodedMessage, encodeMessage, joinLines, splitLines } from "./wire.ts";
 
 /** `AcceptRun` with its JSON made and its attachments counted, on the caller's thread. */
@@ -79,7 +80,7 @@ export class RunCommands {
     );
     this.#input = db.prepare("SELECT input, conversation, message_ids AS messageIds FROM runs WHERE key = ?");
     this.#taken = db.prepare(`
-      SELECT ${runColumns}, ${inputColumns} FROM runs r JOIN sessions s ON s.key = r.session WHERE r.key = ?`);
+      SELECT ${runColumns}, ${inputColumns} FROM runs r JOIN sessions s ON s.key = r.session WHERE r.key = ${parameter}`);
     this.#queuedIn = db
       .prepare<[number], number>("SELECT count(*) FROM runs WHERE session = ? AND state = 'queued'")
       .pluck();
