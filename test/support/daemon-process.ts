@@ -115,13 +115,15 @@ export const isBuilt = existsSync(join(root, "dist", "daemon.js"));
 async function announced(child: ChildProcess, output: string[]): Promise<string> {
   const { stdout, stderr } = child;
   if (stdout === null || stderr === null) throw new Error("the daemon's streams are not piped");
-  stderr.on("data", (chunk: Buffer) => output.push(chunk.toString()));
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  createInterface({ input: stdout }).on("line", (line) => {
-    output.push(line);
-    const url = /\bhttp:\/\/\S+/.exec(line)?.[0];
-    if (url !== undefined) resolve(url);
-  });
+  // The log goes to the one, the greeting to the other.
+  for (const input of [stdout, stderr]) {
+    createInterface({ input }).on("line", (line) => {
+      output.push(line);
+      const url = /\bhttp:\/\/\S+/.exec(line)?.[0];
+      if (url !== undefined) resolve(url);
+    });
+  }
   child.once("exit", (code) => reject(new Error(`the daemon ended with ${code}:\n${output.join("\n")}`)));
   return promise;
 }
