@@ -31,6 +31,9 @@ const selectSessions = `
   SELECT key, id, principal, agent, channel, created_at AS createdAt, updated_at AS updatedAt,
     start_seq AS startSeq, next_seq AS messageCount FROM sessions`;
 
+/** Messages in one page of a history. */
+const maxMessages = 1_000;
+
 /** Sessions of stateless runs are nobody's: they are neither listed nor found. */
 const named = "ephemeral = 0";
 
@@ -87,7 +90,7 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   async messages(id: SessionId, after: number, limit: number): Promise<readonly StoredMessage[]> {
-    return guarded(() => this.#messages.all(id, after, limit));
+    return guarded(() => this.#messages.all(id, after, Math.min(Math.max(1, limit), maxMessages)));
   }
 
   async transcript(run: Pick<Run, "id" | "sessionId" | "ephemeral">): Promise<readonly TranscriptEntry[]> {
