@@ -4,8 +4,7 @@ import type { Run } from "../domain/run.ts";
 import type { Page, Paged, Session, SessionStore, StoredMessage, TranscriptEntry } from "./ports.ts";
 import { openCallsOf } from "./sqlite/history.ts";
 import { PageQuery } from "./sqlite/page.ts";
-import { parameter } from "./sqlite/statement.ts";
-import { guarded } from "./sqlite/store-error.ts";
+import { guarded, parameter } from "./sqlite/statement.ts";
 import { refersToAttachment, splitLines, toolMessageWire } from "./sqlite/wire.ts";
 import type { Writer } from "./writer.ts";
 
@@ -37,6 +36,7 @@ const maxMessages = 1_000;
 /** Sessions of stateless runs are nobody's: they are neither listed nor found. */
 const named = "ephemeral = 0";
 
+/** Sessions and what the model sees of them: ready-made bytes, read in one range of the clustered table. */
 export class SqliteSessionStore implements SessionStore {
   readonly #db: Database.Database;
   readonly #writer: Writer;

@@ -72,17 +72,10 @@ export class WriterThread implements Writer {
       const text = "too many writes are waiting for the disk";
       return Promise.reject(new BeamclawError("overloaded", text, { retryAfterSeconds: 1 }));
     }
-    return new Promise((resolve, reject) => {
-      const settle = (outcome: CommandOutcome): void => {
-        try {
-          resolve(resultOf<N>(outcome));
-        } catch (error) {
-          reject(toError(error));
-        }
-      };
-      this.#queue.push({ command: { name, input }, settle });
-      this.#flushSoon();
-    });
+    const { promise, resolve: settle } = Promise.withResolvers<CommandOutcome>();
+    this.#queue.push({ command: { name, input }, settle });
+    this.#flushSoon();
+    return promise.then((outcome) => resultOf<N>(outcome));
   }
 
   async backup(file: string): Promise<void> {

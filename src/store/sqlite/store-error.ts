@@ -38,15 +38,6 @@ export function toStoreError(thrown: unknown): BeamclawError {
   return new BeamclawError("internal", `store: ${error.message}`, { cause: error });
 }
 
-/** Runs a database call, its errors classified. */
-export function guarded<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    throw toStoreError(error);
-  }
-}
-
 /** Runs file work of the store; whatever the file system refuses makes the store unavailable. */
 export async function storeIo<T>(work: () => Promise<T>): Promise<T> {
   try {
