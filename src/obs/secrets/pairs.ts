@@ -57,7 +57,8 @@ const MAX_BLANKS = 64;
 function judgeSeparator(text: string, name: Name, final: boolean): Verdict {
   const closed = runEnd(text, name.end, isCloser, name.end + 8);
   const at = runEnd(text, closed, isBlank, closed + MAX_BLANKS);
-  if (at + 2 >= text.length && !final) return more(name.end);
+  const mayGrow = at === text.length || (at + 2 >= text.length && /[=:!]/.test(text[at] ?? ""));
+  if (mayGrow && !final) return more(name.end);
   const separator = SEPARATOR.exec(text.slice(at, at + 3))?.[0];
   if (separator !== undefined) return judgeAssigned(text, name, at, separator, final);
   if (text[at] === ">" && at === name.end && text[name.start - 1] === "<") {
