@@ -41,8 +41,9 @@ function kindAt(text: string, start: number, end: number): NameKind | null {
   const kind = kindOfName(name) ?? (letters > 0 ? kindOfName(name.slice(letters)) : null);
   if (kind !== null) return kind;
   const bare = name.slice(letters).toLowerCase();
-  const inQuery = /[?&]$|\\u0026$/.test(text.slice(Math.max(0, start - 1), start + letters));
-  if (inQuery && QUERY_SECRETS.has(bare)) return "shaped";
+  if (QUERY_SECRETS.has(bare) && /[?&]$|\\u0026$/.test(text.slice(Math.max(0, start - 1), start + letters))) {
+    return "shaped";
+  }
   if (bare !== "key") return null;
   const before = /([A-Za-z]+) $/.exec(text.slice(Math.max(0, start - 16), start))?.[1];
   return before === undefined ? null : kindOfName(`${before}_key`);
