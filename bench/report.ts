@@ -38,7 +38,7 @@ function rowCells(row: Row): readonly string[] {
     figure(row.floor),
     figure(row.naive),
     ratio,
-    barText(row.bar, unit),
+    row.bar === undefined ? "-" : barText(row.bar, unit),
     row.verdict,
   ];
 }

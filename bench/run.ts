@@ -36,10 +36,28 @@ async function bench(options: Options): Promise<readonly Row[]> {
   for (const group of groups) {
     const wanted = group.goals.filter((goal) => options.only.has(goal));
     if (wanted.length === 0) continue;
-    const measured = await group.measure(rig, options, (text) => console.error(text));
+    const measured = await measure(group, rig, options);
     rows.push(...measured.filter((row) => wanted.some((goal) => goal === row.goal)));
   }
   return goals.flatMap((goal) => rows.filter((row) => row.goal === goal));
+}
+
+/** A gateway that fails one load still tells something about the others. */
+async function measure(group: Group, rig: Rig, options: Options): Promise<readonly Row[]> {
+  try {
+    return await group.measure(rig, options, (text) => console.error(text));
+  } catch (error) {
+    const note = error instanceof Error ? error.message : String(error);
+    return group.goals.map((goal) => ({
+      goal,
+      what: "not measured",
+      unit: "",
+      judged: "value",
+      subject: Number.NaN,
+      verdict: "unmeasurable",
+      notes: [note],
+    }));
+  }
 }
 
 function parse(): Options | undefined {

@@ -16,7 +16,8 @@ export interface Row {
   readonly floor?: number;
   readonly naive?: number;
   readonly ratio?: Spread;
-  readonly bar: Bar;
+  /** Absent where nothing came out that could be held against it. */
+  readonly bar?: Bar;
   readonly verdict: Verdict;
   readonly notes: readonly string[];
 }

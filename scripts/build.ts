@@ -14,8 +14,10 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { createRequire, isBuiltin } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { types } from "node:util";
 import { build, type Plugin } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -28,8 +30,8 @@ const entryPoints = {
   "writer-worker": "src/store/writer-worker.ts",
 };
 
-/** Packages that find files beside themselves (native code, WebAssembly, worker scripts) cannot move. */
-const external = ["better-sqlite3", "jq-wasm", "pino", "pino-pretty"];
+/** Packages that find files beside themselves (native code, WebAssembly) cannot move. */
+const external = ["better-sqlite3", "jq-wasm"];
 
 /** CommonJS packages inside an ES module still ask for `require` and their folder. */
 const banner = [
@@ -42,6 +44,48 @@ const withoutLocales: Plugin = {
   name: "without-locales",
   setup: (bundler) => {
     bundler.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: "export {};" }));
+  },
+};
+
+/**
+ * An ES import of node:http reads all its exports, one of which loads Node's whole own undici: 10 ms for nothing.
+ * As a plain object it gives what is asked for.
+ */
+const lazyHttp: Plugin = {
+  name: "lazy-http",
+  setup: (bundler) => {
+    bundler.onResolve({ filter: /^(node:)?http$/ }, () => ({ path: "http", namespace: "lazy-http" }));
+    bundler.onLoad({ filter: /^/, namespace: "lazy-http" }, () => ({
+      contents: 'module.exports = process.getBuiltinModule("node:http");',
+    }));
+  },
+};
+
+/**
+ * A CommonJS package that is imported late comes out of the bundle as a default export alone. This gives it back
+ * the names that Node would have found.
+ */
+const lateCommonJs: Plugin = {
+  name: "late-commonjs",
+  setup: (bundler) => {
+    const require = createRequire(import.meta.url);
+    bundler.onResolve({ filter: /^[a-z@]/ }, ({ kind, path }) => {
+      if (kind !== "dynamic-import" || isBuiltin(path) || external.includes(path)) return undefined;
+      return { path, namespace: "late-commonjs" };
+    });
+    bundler.onLoad({ filter: /^/, namespace: "late-commonjs" }, ({ path }) => {
+      const loaded: unknown = require(path);
+      const from = JSON.stringify(path);
+      const isEsModule = types.isModuleNamespaceObject(loaded);
+      const names = isEsModule
+        ? []
+        : Object.keys(Object(loaded)).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name));
+      const own = names.filter((name) => name !== "default").join(", ");
+      const contents = isEsModule
+        ? `export * from ${from};`
+        : `import all from ${from};\nexport default all;\nexport const { ${own} } = all;`;
+      return { contents, resolveDir: root };
+    });
   },
 };
 
@@ -74,10 +118,8 @@ async function bundle(formerFiles: readonly string[]): Promise<void> {
     target: "node24",
     external,
     minifySyntax: true,
-    minifyWhitespace: true,
-    keepNames: true,
     legalComments: "none",
-    plugins: [withoutLocales],
+    plugins: [withoutLocales, lazyHttp, lateCommonJs],
     banner: { js: banner },
     write: false,
     logLevel: "warning",

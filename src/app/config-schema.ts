@@ -3,7 +3,7 @@ import { autonomyLevels } from "../domain/autonomy.ts";
 import type { Frozen } from "../domain/frozen.ts";
 import { AGENT_NAME } from "../domain/ids.ts";
 import { toolConfig } from "../tools/tool-config.ts";
-import { providerSlice } from "./config-slices.ts";
+import { providerSlice } from "../providers/provider-config.ts";
 
 /**
  * The shape of the configuration. A key is here because code reads it, and `config/beamclaw.yaml` holds its

@@ -38,7 +38,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
     return 1;
   }
   using _lock = attempt.lock;
-  return serve(options, version);
+  return await serve(options, version); // the lock is held until everything is closed
 }
 
 async function serve(options: DaemonOptions, version: string): Promise<number> {

@@ -130,7 +130,7 @@ const conversationCommands: readonly CommandSpec[] = [
       },
       {
         usage: "show <id>",
-        about: "print a conversation",
+        about: "print the end of a conversation",
         options: [limit, json],
         run: async (invocation) => (await records()).showSession(invocation),
       },

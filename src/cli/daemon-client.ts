@@ -45,10 +45,10 @@ export class DaemonClient {
     return this.#json("DELETE", path, {});
   }
 
-  /** Entries of a cursor-paged list, from its start, at most `limit`. */
-  async list(path: string, limit: number): Promise<readonly unknown[]> {
+  /** Entries of a cursor-paged list, at most `limit`, from its start or after the cursor `start`. */
+  async list(path: string, limit: number, start: string | null = null): Promise<readonly unknown[]> {
     const found: unknown[] = [];
-    let cursor: string | null = null;
+    let cursor = start;
     do {
       const size = Math.min(200, limit - found.length);
       const query: string = `limit=${size}${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;

@@ -28,7 +28,7 @@ export async function logs(invocation: Invocation): Promise<number> {
 async function printer(terminal: Terminal, json: boolean): Promise<(line: string) => void> {
   if (json || !terminal.isShown) return (line) => terminal.line(line);
   const { prettyFactory } = await import("pino-pretty");
-  const pretty = prettyFactory({ colorize: false, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss" });
+  const pretty = prettyFactory({ colorize: false, messageKey: "event", translateTime: "SYS:HH:MM:ss" });
   return (line) => terminal.write(pretty(line) ?? `${line}\n`);
 }
 

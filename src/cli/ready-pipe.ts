@@ -11,8 +11,9 @@ export function announceReady(fd: number, ready: DaemonReady): void {
   try {
     writeSync(fd, `${JSON.stringify(ready)}\n`);
     closeSync(fd);
-  } catch {
-    // The command has gone before the daemon was ready; the daemon does not mind.
+  } catch (error) {
+    // The command may have gone before the daemon was ready; the daemon does not mind.
+    if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
   }
 }
 

@@ -45,7 +45,9 @@ export async function showSession(invocation: Invocation): Promise<number> {
   const path = `/v1/sessions/${encodeURIComponent(invocation.operand(0))}`;
   const session = await invocation.client.get(path);
   const limit = invocation.number("limit", 1, 100_000) ?? DEFAULT_LIMIT;
-  const messages = await invocation.client.list(`${path}/messages`, limit);
+  // Messages are numbered from 0 without a gap, and the cursor is the number before the first one wanted.
+  const before = Math.max(-1, Number(objectOf(session)["message_count"]) - limit - 1);
+  const messages = await invocation.client.list(`${path}/messages`, limit, String(before));
   invocation.present({ ...objectOf(session), messages }, () => {
     fields(invocation, session);
     for (const message of messages) {

@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import type { LiveRun } from "../agent/live-run.ts";
 import { isEnded, type Run } from "../domain/run.ts";
+import type { Timer } from "../kernel/clock.ts";
 import { toError } from "../kernel/errors.ts";
 import type { RouteDeps } from "./route.ts";
 import { SseStream } from "./sse.ts";
@@ -23,6 +24,7 @@ export class RunEventStream {
   readonly #sse: SseStream;
   readonly #cleanups: (() => void)[] = [];
   #after: number;
+  #next: Timer | null = null;
   #live: LiveRun | undefined;
   #unfollow: () => void = () => undefined;
   #segment = 0;
@@ -30,6 +32,8 @@ export class RunEventStream {
   /** One pump runs at a time; a ring during it makes it go round once more. */
   #pumping = false;
   #rung = false;
+  /** Whether the store may hold events after the position: text alone costs no read. */
+  #news = true;
   #caughtUp = false;
   #over = false;
 
@@ -37,57 +41,60 @@ export class RunEventStream {
     this.#deps = deps;
     this.#run = run;
     this.#after = after;
-    this.#sse = new SseStream(reply, deps.clock, { ready: () => this.#ring(), close: () => this.#stop() });
+    this.#sse = new SseStream(reply, deps.clock, {
+      ready: () => this.#ring(false),
+      close: () => this.#stop(),
+    });
   }
 
   /** Subscribes before the first read, so that nothing falls between the two. */
   start(): void {
     const { store, draining } = this.#deps;
-    const ring = (): void => this.#ring();
+    const ring = (): void => this.#ring(true);
     this.#cleanups.push(
       store.events.subscribe((events) => {
         if (events.some((event) => event.runId === this.#run.id)) ring();
       }),
       () => this.#unfollow(),
+      () => this.#next?.cancel(),
     );
     draining.addEventListener("abort", ring);
     this.#cleanups.push(() => draining.removeEventListener("abort", ring));
     this.#look();
-    this.#ring();
+    this.#ring(true);
   }
 
   #look(): void {
-    const timer = this.#deps.clock.setTimer(LOOK_MS, () => {
-      this.#cleanups.splice(this.#cleanups.indexOf(cancel), 1);
-      this.#ring();
+    this.#next = this.#deps.clock.setTimer(LOOK_MS, () => {
+      this.#ring(true);
       this.#look();
     });
-    const cancel = (): void => timer.cancel();
-    this.#cleanups.push(cancel);
   }
 
-  #ring(): void {
+  /** Somebody rang: there is text, or (`news`) there may be events. */
+  #ring(news: boolean): void {
+    this.#news ||= news;
     this.#rung = true;
     if (this.#pumping || this.#over) return;
     this.#pumping = true;
-    this.#pump()
-      .catch((error: unknown) => {
-        this.#deps.obs.defect(toError(error), this.#run.id);
-        this.#sse.end(""); // the reader comes back with its Last-Event-ID
-      })
-      .finally(() => {
-        this.#pumping = false;
-      });
+    this.#pump().catch((error: unknown) => {
+      this.#deps.obs.defect(toError(error), this.#run.id);
+      this.#end(); // the reader comes back with its Last-Event-ID
+    });
   }
 
   async #pump(): Promise<void> {
-    while (this.#rung && !this.#over && this.#sse.ready) {
-      this.#rung = false;
-      this.#sendText();
-      const ended = await this.#sendEvents();
-      if (ended) this.#end();
-      else if (!this.#caughtUp) this.#snapshot();
-      if (this.#deps.draining.aborted) this.#end();
+    try {
+      while (this.#rung && !this.#over && this.#sse.ready) {
+        this.#rung = false;
+        this.#sendText();
+        const ended = this.#news && (await this.#sendEvents());
+        if (!ended && !this.#caughtUp) this.#snapshot();
+        if (ended || this.#deps.draining.aborted) this.#end();
+      }
+    } finally {
+      // In the same tick as the loop's last look, so that no ring falls between the two.
+      this.#pumping = false;
     }
   }
 
@@ -95,6 +102,7 @@ export class RunEventStream {
   async #sendEvents(): Promise<boolean> {
     const { runs, events } = this.#deps.store;
     for (;;) {
+      this.#news = false;
       // Read first: an end that is seen here is in the events that are read after it.
       const run = await runs.get(this.#run.id);
       const found = await events.after(this.#run.sessionId, this.#after, {
@@ -107,8 +115,8 @@ export class RunEventStream {
         this.#after = found.at(-1)?.seq ?? this.#after;
       }
       if (found.length < BATCH) return run === null || isEnded(run.state);
-      if (this.#sse.ready) continue;
-      return false; // the socket's drain rings again
+      this.#news = true;
+      if (!this.#sse.ready) return false; // the socket's drain rings again
     }
   }
 
@@ -135,7 +143,7 @@ export class RunEventStream {
     this.#live = live;
     this.#segment = 0;
     this.#offset = 0;
-    this.#unfollow = live.follow(() => this.#ring());
+    this.#unfollow = live.follow(() => this.#ring(live.ending !== null));
   }
 
   #sendText(): void {

@@ -23,6 +23,11 @@ export class Circuit {
     this.#clock = clock;
   }
 
+  /** True while calls are refused. */
+  get open(): boolean {
+    return this.#failures >= THRESHOLD && this.#openUntil > this.#clock.monotonic();
+  }
+
   /** Milliseconds until a call may try; 0: now. A caller that got 0 must report how it went. */
   admit(): number {
     if (this.#failures < THRESHOLD) return 0;
@@ -50,22 +55,27 @@ export class Circuit {
   }
 }
 
-/** One circuit per key; keys come from the configuration, so there are few. */
+/** One circuit per key; keys and names come from the configuration, so there are few. */
 export class Circuits {
   readonly #clock: Clock;
   readonly #circuits = new Map<string, Circuit>();
+  readonly #byName = new Map<string, Circuit>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  of(key: string): Circuit {
-    let circuit = this.#circuits.get(key);
-    if (circuit === undefined) {
-      circuit = new Circuit(this.#clock);
-      this.#circuits.set(key, circuit);
-    }
+  /** The circuit that providers of the same `key` share; `name` is the entry that asks for it. */
+  of(key: string, name: string): Circuit {
+    const circuit = this.#circuits.get(key) ?? new Circuit(this.#clock);
+    this.#circuits.set(key, circuit);
+    this.#byName.set(name, circuit);
     return circuit;
+  }
+
+  /** Whether the entry's calls get through at the moment; true for names that have no circuit. */
+  healthy(name: string): boolean {
+    return this.#byName.get(name)?.open !== true;
   }
 }
 

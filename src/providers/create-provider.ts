@@ -48,7 +48,7 @@ export function createProvider(
   const reading = entry.textToolCalls === true ? new TextCallProvider(adapter) : adapter;
   const limited = new LimitedProvider(reading, entry.concurrency ?? providerDefaults.concurrency);
   const retrying = new RetryingProvider(limited, { retries, retrySeconds }, deps.clock, deps.random);
-  return new CircuitProvider(retrying, deps.circuits.of(circuitKey(entry, apiKey)));
+  return new CircuitProvider(retrying, deps.circuits.of(circuitKey(entry, apiKey), name));
 }
 
 /**

@@ -123,13 +123,13 @@ function recollection(said: readonly string[]): string {
   return all.length === 0 ? "You have told me nothing to remember yet." : `I remember:\n${all.join("\n")}`;
 }
 
+const FACT = /\bmy ([\p{L} ]{1,40}?) is ([^.,!?\n]{1,200}?)(?=\s+and my\b|[.,!?\n]|$)/giu;
+
 /** What the person has said about themselves; the latest word counts. */
 function factsOf(said: readonly string[]): ReadonlyMap<string, string> {
   const facts = new Map<string, string>();
   for (const text of said) {
-    for (const [, what = "", value = ""] of text.matchAll(
-      /\bmy ([\p{L} ]{1,40}?) is ([^.,!?\n]{1,200})/giu,
-    )) {
+    for (const [, what = "", value = ""] of text.matchAll(FACT)) {
       facts.set(what.toLowerCase(), value.trim());
     }
   }

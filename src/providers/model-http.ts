@@ -46,7 +46,7 @@ export type HttpEnd =
 const DRAIN_MS = 1000;
 const KEEP_ALIVE_MS = 30_000;
 
-type Undici = typeof UndiciModule;
+type Undici = typeof UndiciModule.default;
 
 export class ModelHttp {
   readonly #clock: Clock;
@@ -87,7 +87,8 @@ export class ModelHttp {
   }
 
   #load(): Promise<Undici> {
-    this.#undici ??= import("undici");
+    // A bundle has CommonJS under `default` only, so that is where it is taken from everywhere.
+    this.#undici ??= import("undici").then((module) => module.default);
     return this.#undici;
   }
 

@@ -14,32 +14,27 @@ export interface OpenAiDialect {
 }
 
 /**
- * Writes the body of a chat completions request. The conversation is copied in as the bytes that the store
- * keeps, never parsed.
+ * Writes the body of a chat completions request. The conversation is copied in as the store
+ * keeps it, never parsed.
  */
 export class OpenAiRequestWriter {
   readonly #dialect: OpenAiDialect;
-  readonly #head: Buffer;
+  readonly #head: string;
   /** The same definitions come with every step of every run of an agent. */
   readonly #tools = new WeakMap<ToolDefinition, string>();
 
   constructor(dialect: OpenAiDialect) {
     this.#dialect = dialect;
-    this.#head = Buffer.from(
-      `{"model":${JSON.stringify(dialect.model)},"stream":true,"stream_options":{"include_usage":true},"messages":[`,
-    );
+    this.#head = `{"model":${JSON.stringify(dialect.model)},"stream":true,"stream_options":{"include_usage":true},"messages":[`;
   }
 
   write(request: ModelRequest): Buffer {
-    const parts: Uint8Array[] = [this.#head];
     const system = this.#system(request.system);
-    if (system !== "") parts.push(Buffer.from(system));
-    for (const { wire } of request.messages) {
-      if (parts.length > 1) parts.push(COMMA);
-      parts.push(wire);
-    }
-    parts.push(Buffer.from(`]${this.#toolFields(request)}${this.#optionFields(request.options)}}`));
-    return Buffer.concat(parts);
+    const messages = request.messages.map(({ wire }) => wire);
+    const list = (system === "" ? messages : [system, ...messages]).join(",");
+    return Buffer.from(
+      `${this.#head}${list}]${this.#toolFields(request)}${this.#optionFields(request.options)}}`,
+    );
   }
 
   #system(texts: readonly string[]): string {
@@ -80,8 +75,6 @@ export class OpenAiRequestWriter {
     );
   }
 }
-
-const COMMA = Buffer.from(",");
 
 const field = (name: string, value: unknown): string =>
   value === undefined ? "" : `,"${name}":${JSON.stringify(value)}`;

@@ -13,7 +13,7 @@ interface SessionRow extends Session {
   readonly key: number;
 }
 
-type TranscriptRow = [wire: Buffer, extra: string | null, attachments: 0 | 1];
+type TranscriptRow = [wire: string, extra: string | null, attachments: 0 | 1];
 
 interface CallRow {
   readonly step: number;
@@ -23,7 +23,7 @@ interface CallRow {
 
 interface StepRow {
   readonly step: number;
-  readonly wire: Buffer;
+  readonly wire: string;
   readonly extra: string | null;
 }
 
@@ -55,7 +55,7 @@ export class SqliteSessionStore implements SessionStore {
       WHERE m.session = (SELECT key FROM sessions WHERE id = ${parameter}) AND m.seq > ${parameter} ORDER BY m.seq LIMIT ?`);
     this.#history = db
       .prepare<[string], TranscriptRow>(
-        `SELECT m.wire, m.extra, m.attachments FROM sessions s
+        `SELECT CAST(m.wire AS TEXT), m.extra, m.attachments FROM sessions s
         JOIN messages m ON m.session = s.key AND m.seq >= s.start_seq WHERE s.id = ${parameter} ORDER BY m.seq`,
       )
       .raw();
@@ -63,7 +63,7 @@ export class SqliteSessionStore implements SessionStore {
       .prepare<[string], string | null>("SELECT conversation FROM runs WHERE id = ?")
       .pluck();
     this.#steps = db.prepare(`
-      SELECT t.step, t.wire, t.extra FROM runs r JOIN steps t ON t.run = r.key AND t.settled = 1
+      SELECT t.step, CAST(t.wire AS TEXT) AS wire, t.extra FROM runs r JOIN steps t ON t.run = r.key AND t.settled = 1
       WHERE r.id = ${parameter} ORDER BY t.step`);
     this.#results = db.prepare(`
       SELECT c.step, c.call_id AS callId, c.result FROM runs r JOIN calls c ON c.run = r.key
@@ -129,7 +129,7 @@ export class SqliteSessionStore implements SessionStore {
 }
 
 function entryOf(wire: string): TranscriptEntry {
-  return { wire: Buffer.from(wire), extra: null, attachments: refersToAttachment(wire) };
+  return { wire, extra: null, attachments: refersToAttachment(wire) };
 }
 
 function sessionOf({ key: _key, ...session }: SessionRow): Session {

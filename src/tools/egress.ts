@@ -5,7 +5,7 @@
  */
 import { lookup } from "node:dns/promises";
 import type { LookupFunction } from "node:net";
-import { Client, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import type { Clock } from "../kernel/clock.ts";
 import { classifyAddress } from "./address.ts";
 import { Deadline, orAbort } from "./deadline.ts";
@@ -109,6 +109,7 @@ export class Egress {
     const addresses = await orAbort(this.#resolve(host), signal);
     const refusal = this.#refuse(host, addresses);
     if (refusal !== null) return refusal;
+    const { Client } = (await import("undici")).default; // with the first call: it is most of what a start would cost
     const client = new Client(hop.url.origin, {
       connect: { lookup: pinnedTo(addresses), timeout: CONNECT_TIMEOUT_MS, autoSelectFamily: true },
       allowH2: false,

@@ -35,7 +35,7 @@ function records(calls: string[]) {
       const data = [0, 1, 2, 3, 4].slice(start, end).map((index) => ({ id: `session-${index}`, user: "me" }));
       return { data, next_cursor: end < 5 ? String(end) : null };
     });
-    app.get("/v1/sessions/:id", () => ({ id: "session-1", agent: "default", error: null }));
+    app.get("/v1/sessions/:id", () => ({ id: "session-1", error: null, message_count: 450 }));
     app.get<PageQuery>("/v1/sessions/:id/messages", ({ query }) => {
       const start = Number(query.cursor ?? -1) + 1;
       const data = messages.slice(start, start + Number(query.limit));
@@ -83,10 +83,12 @@ test("approvals are listed on one line each, open ones unless all are asked for"
   expect((await run("approvals list --all")).out).toContain("any");
 });
 
-test("a session is shown and exported whole", async () => {
+test("the end of a session is shown, all of it exported", async () => {
   await using _ = await startDouble(home, records([]));
   const shown = await run("sessions show session-1 --limit 2");
-  expect(shown.out).toBe("id: session-1\nagent: default\nerror: -\n\n[user] message 0\n\n[user] message 1\n");
+  expect(shown.out).toBe(
+    "id: session-1\nerror: -\nmessage_count: 450\n\n[user] message 448\n\n[user] message 449\n",
+  );
   const lines = (await run("sessions export session-1")).out.trimEnd().split("\n");
   expect(lines.map((line): unknown => JSON.parse(line))).toEqual(messages);
 });

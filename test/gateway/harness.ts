@@ -6,9 +6,11 @@ import { type AgentName, asId } from "../../src/domain/ids.ts";
 import type { Scope } from "../../src/gateway/caller.ts";
 import { canonicalUser } from "../../src/gateway/identity.ts";
 import type { Door, GatewayDeps, GatewayObs, GatewayOptions } from "../../src/gateway/ports.ts";
+import { allRoutes } from "../../src/gateway/routes.ts";
 import { createGateway } from "../../src/gateway/server.ts";
 import { TokenBook } from "../../src/gateway/tokens.ts";
 import { ManualClock } from "../../src/kernel/clock.ts";
+import type { World } from "../support/agent-world.ts";
 import { MemoryStore, MemoryTokens } from "./memory-store.ts";
 import { ScriptedConversations } from "./scripted-conversations.ts";
 
@@ -17,6 +19,8 @@ export interface HarnessOptions {
   readonly user?: string;
   readonly sharing?: "shared" | "per_channel";
   readonly bodyLimitBytes?: number;
+  /** Real conversations over a real store, in place of scripted ones. */
+  readonly world?: World;
 }
 
 export const agent = asId<AgentName>("default");
@@ -34,16 +38,17 @@ afterEach(async () => {
 
 /** A gateway over scripted conversations, with an owner token; closed after the test. */
 export async function openGateway(options: HarnessOptions = {}) {
-  const clock = new ManualClock(START);
+  const { world } = options;
+  const clock = world?.clock ?? new ManualClock(START);
   const store = new MemoryStore();
-  const tokens = await TokenBook.open(new MemoryTokens(), clock);
+  const tokens = await TokenBook.open(world?.store.tokens ?? new MemoryTokens(), clock);
   const conversations = new ScriptedConversations(store, clock);
   const obs = new RecordingObs();
   const agents: readonly AgentName[] = [agent, coder];
   const readiness = { ready: true, checks: { store: { ok: true } } };
   const deps: GatewayDeps = {
-    conversations,
-    store,
+    conversations: world?.sessions ?? conversations,
+    store: world?.store ?? store,
     tokens,
     clock,
     obs,
@@ -52,7 +57,8 @@ export async function openGateway(options: HarnessOptions = {}) {
     readiness: async () => readiness,
     version: "1.2.3",
   };
-  const gateway = createGateway(deps, gatewayOptions(options));
+  const settings = gatewayOptions(options);
+  const gateway = createGateway(deps, settings);
   const sockets = new Set<Socket>();
   gateway.app.server.on("connection", (socket: Socket) => sockets.add(socket));
   const owner = await tokens.create({ name: "owner", scopes: ["owner"], agent: null, expiresAt: null });
@@ -64,6 +70,7 @@ export async function openGateway(options: HarnessOptions = {}) {
     conversations,
     obs,
     owner,
+    routes: allRoutes({ ...deps, rules: settings.identity, draining: new AbortController().signal }),
     readiness,
     /** A token of its own, as an Authorization header. */
     token: async (name: string, scopes: readonly Scope[], only: AgentName | null = null) =>

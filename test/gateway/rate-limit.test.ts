@@ -54,10 +54,36 @@ test("an IPv6 customer is one client, and so is a mapped IPv4 address", () => {
   ]);
 });
 
-describe("limits", () => {
-  const rateLimit = { requests: 2, windowSeconds: 60, limitLocal: false };
-  const far = { remoteAddress: "203.0.113.9" };
+const rateLimit = { requests: 2, windowSeconds: 60, limitLocal: false };
+const far = { remoteAddress: "203.0.113.9" };
 
+const forwarded = (client: string) => ({ "x-forwarded-for": client, authorization: "Bearer wrong" });
+
+const statusesOf = async (limitLocal: boolean, headers: Record<string, string> = {}) => {
+  const gateway = await openGateway({ door: { rateLimit: { ...rateLimit, limitLocal } } });
+  const token = await gateway.token("a", ["chat"]);
+  const found = [];
+  for (let count = 0; count < 3; count += 1) {
+    found.push((await gateway.inject({ url: "/v1/models", headers: { ...token, ...headers } })).statusCode);
+  }
+  const owner = [];
+  for (let count = 0; count < 3; count += 1) {
+    owner.push((await gateway.inject({ url: "/v1/models", headers, ...far })).statusCode);
+  }
+  return [found, owner];
+};
+
+const statusesBehind = async (trustProxy: readonly string[]) => {
+  const gateway = await openGateway({ door: { loopback: false, rateLimit, trustProxy } });
+  const found = [];
+  for (let client = 1; client <= 4; client += 1) {
+    const headers = forwarded(`198.51.100.${client}`);
+    found.push((await gateway.inject({ url: "/v1/models", headers, remoteAddress: "10.0.0.1" })).statusCode);
+  }
+  return found;
+};
+
+describe("limits", () => {
   verifies(["W58"], "count per token, with Retry-After, and end with the window", async () => {
     const gateway = await openGateway({ door: { loopback: false, rateLimit } });
     const [a, b] = [await gateway.token("a", ["chat"]), await gateway.token("b", ["chat"])];
@@ -84,38 +110,11 @@ describe("limits", () => {
   });
 
   verifies(["W58"], "a proxy's word about the client counts only where the proxy is trusted", async () => {
-    const forwarded = (client: string) => ({ "x-forwarded-for": client, authorization: "Bearer wrong" });
-    const statuses = async (trustProxy: readonly string[]) => {
-      const gateway = await openGateway({ door: { loopback: false, rateLimit, trustProxy } });
-      const found = [];
-      for (let client = 1; client <= 4; client += 1) {
-        const headers = forwarded(`198.51.100.${client}`);
-        found.push(
-          (await gateway.inject({ url: "/v1/models", headers, remoteAddress: "10.0.0.1" })).statusCode,
-        );
-      }
-      return found;
-    };
-    expect(await statuses([])).toEqual([401, 401, 429, 429]);
-    expect(await statuses(["10.0.0.0/8"])).toEqual([401, 401, 401, 401]);
+    expect(await statusesBehind([])).toEqual([401, 401, 429, 429]);
+    expect(await statusesBehind(["10.0.0.0/8"])).toEqual([401, 401, 401, 401]);
   });
 
   test("leave the owner and loopback alone, unless configured; a local proxy's clients are not local", async () => {
-    const statusesOf = async (limitLocal: boolean, headers: Record<string, string> = {}) => {
-      const gateway = await openGateway({ door: { rateLimit: { ...rateLimit, limitLocal } } });
-      const token = await gateway.token("a", ["chat"]);
-      const found = [];
-      for (let count = 0; count < 3; count += 1) {
-        found.push(
-          (await gateway.inject({ url: "/v1/models", headers: { ...token, ...headers } })).statusCode,
-        );
-      }
-      const owner = [];
-      for (let count = 0; count < 3; count += 1) {
-        owner.push((await gateway.inject({ url: "/v1/models", headers, ...far })).statusCode);
-      }
-      return [found, owner];
-    };
     expect(await statusesOf(false)).toEqual([
       [200, 200, 200],
       [200, 200, 200],

@@ -213,17 +213,17 @@ describe("runs", () => {
   });
 });
 
-describe("approvals", () => {
-  async function withQuestion() {
-    const gateway = await openGateway();
-    gateway.conversations.script = (run) => void run.ask({ pattern: "ls" });
-    const { run, session } = await converse(gateway, await gateway.token("web", ["chat"]));
-    const [id = ""] = gateway.store.savedApprovals.keys();
-    const decide = (decision: string, headers: Record<string, string> = {}) =>
-      gateway.inject({ method: "POST", url: `/v1/approvals/${id}`, headers, payload: { decision } });
-    return { gateway, run, session, id, decide };
-  }
+async function withQuestion() {
+  const gateway = await openGateway();
+  gateway.conversations.script = (run) => void run.ask({ pattern: "ls" });
+  const { run, session } = await converse(gateway, await gateway.token("web", ["chat"]));
+  const [id = ""] = gateway.store.savedApprovals.keys();
+  const decide = (decision: string, headers: Record<string, string> = {}) =>
+    gateway.inject({ method: "POST", url: `/v1/approvals/${id}`, headers, payload: { decision } });
+  return { gateway, run, session, id, decide };
+}
 
+describe("approvals", () => {
   test("are listed by state and show what is asked", async () => {
     const { gateway, run, session, id } = await withQuestion();
     expect((await gateway.inject({ url: "/v1/approvals?state=pending" })).json()).toEqual({

@@ -1,34 +1,12 @@
-import { afterAll } from "vitest";
 import type { Provider } from "../../src/agent/provider.ts";
-import { ManualClock } from "../../src/kernel/clock.ts";
-import { AnthropicProvider } from "../../src/providers/anthropic-provider.ts";
 import { DemoProvider } from "../../src/providers/demo-provider.ts";
-import { ModelHttp } from "../../src/providers/model-http.ts";
-import { OpenAiProvider } from "../../src/providers/openai-provider.ts";
 import { fail, hang, ScriptedProvider, type ScriptStep } from "../../src/providers/scripted-provider.ts";
+import { modelBench } from "../support/model-bench.ts";
 import { modelRequest, tool } from "../support/model-request.ts";
-import { startModelServer } from "../support/model-server.ts";
 import { providerSuite, spoken, type Scene, type Staged, type Subject } from "./provider-suite.ts";
 
-const server = await startModelServer();
-const clock = new ManualClock();
-const http = new ModelHttp(clock);
+const { server, clock, openai, anthropic } = await modelBench();
 const tools = [tool("terminal"), tool("read_file")];
-const remote = {
-  name: "remote",
-  model: "m",
-  apiKey: "key",
-  headers: {},
-  contextWindow: 128_000,
-  maxOutputTokens: undefined,
-  timeouts: { connectMs: 10_000, firstByteMs: 60_000, idleMs: 60_000 },
-};
-const context = { http, clock, scrub: (text: string) => text };
-
-afterAll(async () => {
-  await http.close();
-  await server.close();
-});
 
 /** How the model server is told to play each scene; the script is the user's message. */
 const scripts: Record<Scene, string> = {
@@ -61,19 +39,8 @@ const overHttp = (name: string, provider: Provider): Subject => ({
   }),
 });
 
-providerSuite(
-  overHttp(
-    "OpenAiProvider",
-    new OpenAiProvider(
-      { ...remote, baseUrl: `${server.origin}/v1`, systemMessages: "merged", maxTokensField: "max_tokens" },
-      context,
-    ),
-  ),
-);
-
-providerSuite(
-  overHttp("AnthropicProvider", new AnthropicProvider({ ...remote, baseUrl: server.origin }, context)),
-);
+providerSuite(overHttp("OpenAiProvider", openai()));
+providerSuite(overHttp("AnthropicProvider", anthropic()));
 
 providerSuite({
   name: "DemoProvider",

@@ -44,13 +44,12 @@ export const spoken = "Grüße aus Köln: 你好, 😀👍 and plain words";
 /** What every adapter of the Provider port does. `hangs` says something first, `silent` nothing. */
 export function providerSuite(subject: Subject): void {
   const scene = (name: string, which: Scene, body: (staged: Staged) => Promise<void>): void => {
-    test.skipIf(subject.stage(which) === null)(`${name}`, async () => {
-      const staged = subject.stage(which);
-      if (staged !== null) await body(staged);
+    test.skipIf(subject.stage(which) === null)(`${subject.name}: ${name}`, async () => {
+      await checkScene(subject, which, body);
     });
   };
 
-  describe(`${subject.name}`, () => {
+  describe(`port Provider: ${subject.name}`, () => {
     scene("deltas add up to the answer's text", "text", async ({ provider, request }) => {
       const { outcome, said, deltas } = await ask(provider, request);
       expect(outcome).toMatchObject({
@@ -134,11 +133,20 @@ export function providerSuite(subject: Subject): void {
     ][]) {
       if (subject.stage(name) === null) continue;
       verifies(["W5", "W63"], `${subject.name}: ${name} is ${wanted.code}`, async () => {
-        const staged = subject.stage(name);
-        if (staged !== null) await checkFault(staged, name, wanted);
+        await checkScene(subject, name, (staged) => checkFault(staged, name, wanted));
       });
     }
   });
+}
+
+async function checkScene(
+  subject: Subject,
+  which: Scene,
+  body: (staged: Staged) => Promise<void>,
+): Promise<void> {
+  const staged = subject.stage(which);
+  if (staged === null) throw new Error(`${subject.name} has no scene ${which}`);
+  await body(staged);
 }
 
 async function checkFault(

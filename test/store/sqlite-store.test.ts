@@ -2,7 +2,8 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { beforeAll, describe } from "vitest";
 import type { Store } from "../../src/store/ports.ts";
-import { makeFolder, openedStore, openStore, removeFolder, start } from "./fixtures.ts";
+import { makeFolder, openedStore, openStore, removeFolder } from "./fixtures.ts";
+import { start } from "./requests.ts";
 import { storeContract } from "./store-contract.ts";
 
 describe("in memory", () => {

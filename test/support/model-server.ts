@@ -30,6 +30,8 @@ export interface ModelServer {
 
 export interface RecordedRequest {
   readonly path: string;
+  /** The client's end of the connection: equal for requests that shared one. */
+  readonly port: number | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Record<string, unknown>;
   /** What the server refused it for; null where it accepted it. */
@@ -166,7 +168,8 @@ function record(
     response.once("close", () => resolve(response.writableFinished ? "finished" : "aborted"));
   });
   if (state.requests.length >= MAX_RECORDED) state.requests.shift();
-  const recorded = { path: request.url ?? "", headers: request.headers, body, problem, closed };
+  const { url: path = "", headers } = request;
+  const recorded = { path, port: request.socket.remotePort, headers, body, problem, closed };
   state.requests.push(recorded);
   for (const resolve of state.waiting.splice(0)) resolve(recorded);
 }

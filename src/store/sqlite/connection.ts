@@ -13,9 +13,9 @@ const writerBusyMs = 2_000;
 const readerBusyMs = 250;
 
 /** Opens the one connection that writes, with the newest schema and every commit fsynced. */
-export function openForWriting(file: string): Database.Database {
+export function openForWriting(file: string, { busyMs = writerBusyMs } = {}): Database.Database {
   if (file !== inMemory) createPrivateFile(file);
-  const db = new Database(file, { timeout: writerBusyMs });
+  const db = new Database(file, { timeout: busyMs });
   try {
     configure(db);
     migrate(db);

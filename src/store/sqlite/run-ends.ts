@@ -79,11 +79,12 @@ export class RunEnds {
     const { at, message, output } = ending;
     this.withdrawQuestion(run, at);
     const clientCalls = ledger.close(run, ending.unsettledResult, ending.finishReason === "tool_calls", at);
-    const seq =
-      message === null || run.ephemeral ? null : history.appendAssistant(run.lane, run, at, message);
+    // A run that never started has said nothing, and an ephemeral one has no history.
+    const joins = message !== null && !run.ephemeral && run.row.state !== "queued";
+    const seq = joins ? history.appendAssistant(run.lane, run, at, message) : null;
     journal.append(run.lane, run, at, endOf(ending, seq));
 
-    const repeated = seq !== null && message !== null && saysExactly(message.wire, output);
+    const repeated = joins && saysExactly(message.wire, output);
     const { state, activeMs, finishReason } = ending;
     const columns = {
       state,

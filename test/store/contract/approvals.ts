@@ -15,7 +15,7 @@ import {
   session,
   start,
   stepOf,
-} from "../fixtures.ts";
+} from "../requests.ts";
 import type { Open } from "./open.ts";
 
 const answer = { by: "local:alice", deniedResult: "denied", idempotency: null, at: start + 500 };

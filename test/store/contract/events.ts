@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Event } from "../../../src/domain/event.ts";
 import { asId, type RunId, type SessionId } from "../../../src/domain/ids.ts";
-import { accepted, finishRequest, session, start } from "../fixtures.ts";
+import { accepted, finishRequest, session, start } from "../requests.ts";
 import type { Open } from "./open.ts";
 
 export function eventContract(open: Open): void {

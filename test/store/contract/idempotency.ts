@@ -10,7 +10,7 @@ import {
   question,
   start,
   stepOf,
-} from "../fixtures.ts";
+} from "../requests.ts";
 import type { Open } from "./open.ts";
 
 const key: IdempotencyKey = { token: "web", route: "/v1/chat/completions", key: "k1", bodyHash: "aa" };

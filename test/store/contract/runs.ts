@@ -15,7 +15,7 @@ import {
   session,
   start,
   user,
-} from "../fixtures.ts";
+} from "../requests.ts";
 import type { Open } from "./open.ts";
 
 export function runContract(open: Open): void {

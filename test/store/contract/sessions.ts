@@ -16,7 +16,7 @@ import {
   stepOf,
   toolAnswer,
   user,
-} from "../fixtures.ts";
+} from "../requests.ts";
 import type { Open } from "./open.ts";
 
 const picture = Buffer.from("not really a picture");

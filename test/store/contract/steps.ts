@@ -15,7 +15,7 @@ import {
   stepOf,
   toolAnswer,
   user,
-} from "../fixtures.ts";
+} from "../requests.ts";
 import type { Open } from "./open.ts";
 
 const done = { ok: true, text: "done" };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { asId, type SessionId } from "../../../src/domain/ids.ts";
 import type { TokenRecord } from "../../../src/store/ports.ts";
-import { acceptRequest, accepted, agent, finishRequest, historyOf, start } from "../fixtures.ts";
+import { acceptRequest, accepted, agent, finishRequest, historyOf, start } from "../requests.ts";
 import type { Open } from "./open.ts";
 
 const token: TokenRecord = {
