@@ -71,7 +71,8 @@ export class Instruments {
     });
     this.#gauge("queue_oldest_seconds", "Age of the run that has waited longest", [], async (gauge) => {
       const seconds = await this.#gauges?.oldestQueuedSeconds().catch(() => null);
-      gauge.set(seconds ?? Number.NaN);
+      if (typeof seconds === "number") gauge.set(seconds);
+      else gauge.remove({});
     });
     this.#gauge("resident_memory_bytes", "Resident memory of the process", [], (gauge) => {
       gauge.set(process.memoryUsage.rss());

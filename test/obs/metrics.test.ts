@@ -39,6 +39,7 @@ test("gauges are read at each rendering; one that cannot be read leaves the othe
   isUp = false;
   const later = await metrics.render();
   expect(later).not.toContain('state="queued"');
+  expect(later).not.toMatch(/^beamclaw_queue_oldest_seconds /m);
   expect(later).toContain("beamclaw_resident_memory_bytes");
 });
 
