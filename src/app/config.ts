@@ -132,13 +132,13 @@ interface Checked {
  */
 function check(overrides: Tree, assemble: (tree: Tree) => Tree, lineOf: LineOf): Checked {
   const whole = assemble(overrides);
-  const first = configSchema.safeParse(whole);
+  const first = configSchema().safeParse(whole);
   if (first.success) return { config: first.data, problems: [], warnings: [] };
   const { unknown, wrong } = sortIssues(first.error.issues, whole, lineOf);
   const problems = wrong.map(({ problem }) => problem);
   const warnings = unknown.map(({ problem }) => problem);
   const rest = assemble(withoutPaths(overrides, [...unknown, ...wrong]));
-  const second = configSchema.safeParse(rest);
+  const second = configSchema().safeParse(rest);
   // Without the entry that is wrong, a name that leads to it would seem wrong too.
   const misleads = wrong.some(({ path }) => String(path[0]).startsWith("provider"));
   if (second.success) return { config: misleads ? null : second.data, problems, warnings };
