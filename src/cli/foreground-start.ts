@@ -1,0 +1,52 @@
+import type { LoadedConfig } from "../app/config.ts";
+import { errorCatalogue } from "../domain/error-catalogue.ts";
+import { loadedOrTold } from "./config-commands.ts";
+import { greet } from "./greeting.ts";
+import { Invocation, type Surroundings } from "./invocation.ts";
+import { announceReady } from "./ready-pipe.ts";
+
+/** `start --foreground`: the daemon in this process. The home is prepared. */
+export async function startHere(invocation: Invocation, loaded: LoadedConfig): Promise<number> {
+  const { home, surroundings, terminal } = invocation;
+  const fd = invocation.number("readyFd", 3, 1_024);
+  const { runDaemon } = await surroundings.loadDaemon();
+  return runDaemon({
+    home,
+    installation: surroundings.installation,
+    env: surroundings.env,
+    source: invocation.configSource(),
+    loaded,
+    detached: fd !== null,
+    stdout: terminal.streams.stdout,
+    stderr: terminal.streams.stderr,
+    onReady: (ready) => {
+      if (fd === null) greet(terminal, home, ready);
+      else announceReady(fd, ready);
+    },
+  });
+}
+
+/**
+ * The start that services, containers and `start` itself ask for, without the parser of the command line and all
+ * other commands, which take as long to load as a fifth of a start. Null for any other line: the program decides.
+ */
+export function plainStart(surroundings: Surroundings, argv: readonly string[]): Invocation | null {
+  const [command, flag, ...rest] = argv;
+  if (command !== "start" || flag !== "--foreground") return null;
+  const options: Record<string, unknown> = { foreground: true };
+  for (let at = 0; at < rest.length; at += 2) {
+    const [name, value] = rest.slice(at, at + 2);
+    const key = name === "--ready-fd" ? "readyFd" : name === "--config" ? "config" : null;
+    if (key === null || value === undefined || value.startsWith("-")) return null;
+    options[key] = value;
+  }
+  return new Invocation(surroundings, [], options);
+}
+
+/** Runs what `plainStart` has recognised. */
+export async function runPlainStart(invocation: Invocation): Promise<number> {
+  const loaded = loadedOrTold(invocation);
+  if (loaded === null) return errorCatalogue.configuration.exit;
+  invocation.home.prepare();
+  return startHere(invocation, loaded);
+}
