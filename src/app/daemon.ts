@@ -7,7 +7,14 @@ import { WriterBoot } from "../store/writer-boot.ts";
 import type { DaemonOptions } from "./daemon-module.ts";
 import { acquireLock } from "./lock.ts";
 
-export async function runDaemon(options: DaemonOptions): Promise<number> {
+/** The writer thread, before it is known where the database is. */
+export const prepareDaemon = (): WriterBoot => new WriterBoot(writerProgram());
+
+export async function runDaemon(
+  options: DaemonOptions,
+  prepared: AsyncDisposable = prepareDaemon(),
+): Promise<number> {
+  await using boot = prepared instanceof WriterBoot ? prepared : prepareDaemon();
   const version = options.installation.readVersion();
   const attempt = acquireLock(options.home, {
     pid: process.pid,
@@ -23,10 +30,9 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   }
   using _lock = attempt.lock; // held until everything is closed
   const file = options.loaded.config.store.path ?? options.home.database;
-  const program = writerProgram();
-  await using boot = new WriterBoot({ file }, program);
+  boot.open({ file });
   const { serve } = await import("./serve.ts");
-  return await serve(options, version, { file, program, boot });
+  return await serve(options, version, { file, program: writerProgram(), boot });
 }
 
 /** In a bundle the writer's program lies beside this file; from the sources, beside the store's. */

@@ -11,11 +11,11 @@ import { arrayOf, objectOf, textOf } from "./json-fields.ts";
 /** The daemon's life: start, stop, restart, reload, status, backup. */
 
 export async function start(invocation: Invocation): Promise<number> {
+  if (invocation.flag("foreground")) return startHere(invocation);
   const loaded = loadedOrTold(invocation);
   if (loaded === null) return errorCatalogue.configuration.exit;
   invocation.home.prepare();
-  if (!invocation.flag("foreground")) return startDetached(invocation);
-  return startHere(invocation, loaded);
+  return startDetached(invocation);
 }
 
 export async function stop(invocation: Invocation): Promise<number> {

@@ -1,16 +1,20 @@
-import type { LoadedConfig } from "../app/config.ts";
+import type { DaemonOptions } from "../app/daemon-module.ts";
 import { errorCatalogue } from "../domain/error-catalogue.ts";
 import { loadedOrTold } from "./config-commands.ts";
 import { greet } from "./greeting.ts";
 import { Invocation, type Surroundings } from "./invocation.ts";
 import { announceReady } from "./ready-pipe.ts";
 
-/** `start --foreground`: the daemon in this process. The home is prepared. */
-export async function startHere(invocation: Invocation, loaded: LoadedConfig): Promise<number> {
+/** `start --foreground`: the daemon in this process. */
+export async function startHere(invocation: Invocation): Promise<number> {
   const { home, surroundings, terminal } = invocation;
   const fd = invocation.number("readyFd", 3, 1_024);
-  const { runDaemon } = await surroundings.loadDaemon();
-  return runDaemon({
+  const { prepareDaemon, runDaemon } = await surroundings.loadDaemon();
+  await using prepared = prepareDaemon(); // works on while the configuration is read
+  const loaded = loadedOrTold(invocation);
+  if (loaded === null) return errorCatalogue.configuration.exit;
+  home.prepare();
+  const options: DaemonOptions = {
     home,
     installation: surroundings.installation,
     env: surroundings.env,
@@ -23,7 +27,8 @@ export async function startHere(invocation: Invocation, loaded: LoadedConfig): P
       if (fd === null) greet(terminal, home, ready);
       else announceReady(fd, ready);
     },
-  });
+  };
+  return await runDaemon(options, prepared);
 }
 
 /**
@@ -41,12 +46,4 @@ export function plainStart(surroundings: Surroundings, argv: readonly string[]):
     options[key] = value;
   }
   return new Invocation(surroundings, [], options);
-}
-
-/** Runs what `plainStart` has recognised. */
-export async function runPlainStart(invocation: Invocation): Promise<number> {
-  const loaded = loadedOrTold(invocation);
-  if (loaded === null) return errorCatalogue.configuration.exit;
-  invocation.home.prepare();
-  return startHere(invocation, loaded);
 }

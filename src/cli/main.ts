@@ -35,9 +35,9 @@ export async function main(process: Process): Promise<number> {
       loadDaemon,
     };
     if (argv[0] === "start") {
-      const { plainStart, runPlainStart } = await import("./foreground-start.ts");
+      const { plainStart, startHere } = await import("./foreground-start.ts");
       const plain = plainStart(surroundings, argv);
-      if (plain !== null) return await runPlainStart(plain);
+      if (plain !== null) return await startHere(plain);
     }
     // Loaded late: the version, which scripts ask often, needs none of it.
     const { runProgram } = await import("./program.ts");

@@ -17,7 +17,7 @@ export interface ConnectionOptions {
   readonly file: string;
   readonly writer: "thread" | "inline";
   readonly workerUrl?: URL;
-  /** A thread for this file that has begun to start, not taken yet; else one is started. */
+  /** A thread that has begun to start and to open this file, not taken yet; else one is started. */
   readonly boot?: WriterBoot;
 }
 
@@ -32,7 +32,7 @@ export async function connect(options: ConnectionOptions, news: WriterNews): Pro
     throw new BeamclawError("internal", "a database in memory cannot be shared with the writer thread");
   }
   const workerUrl = options.workerUrl ?? new URL("./writer-worker.ts", import.meta.url);
-  const writer = await WriterThread.take(options.boot ?? new WriterBoot({ file }, workerUrl), news);
+  const writer = await WriterThread.take(options.boot ?? new WriterBoot(workerUrl).open({ file }), news);
   try {
     return { reader: guarded(() => openForReading(file)), writer };
   } catch (error) {

@@ -1,10 +1,10 @@
 import { Worker } from "node:worker_threads";
 import { BeamclawError } from "../domain/error-catalogue.ts";
-import type { FromWriter, WriterSetup } from "./writer-protocol.ts";
+import type { FromWriter, ToWriter, WriterSetup } from "./writer-protocol.ts";
 
 /**
- * A writer thread that starts and opens the database. That takes as long as loading the rest of the daemon, so the
- * daemon begins it first and does the other meanwhile; `WriterThread.take` goes on from here.
+ * A writer thread that starts, and opens the database when it is told which. That takes as long as loading the rest
+ * of the daemon, so the daemon begins it first and does the other meanwhile; `WriterThread.take` goes on from here.
  */
 export class WriterBoot implements AsyncDisposable {
   readonly worker: Worker;
@@ -12,11 +12,19 @@ export class WriterBoot implements AsyncDisposable {
   readonly ready: Promise<void>;
   #taken = false;
 
-  constructor(setup: WriterSetup, workerUrl: URL) {
+  constructor(workerUrl: URL) {
     // The thread needs none of the daemon's environment, which holds secrets.
-    this.worker = new Worker(workerUrl, { name: "store-writer", workerData: setup, env: {} });
+    this.worker = new Worker(workerUrl, { name: "store-writer", env: {} });
     this.ready = untilReady(this.worker);
     this.ready.catch(() => undefined); // whoever takes the thread is told; nobody may be there yet
+  }
+
+  /** To be called once. */
+  open(setup: WriterSetup): this {
+    const message: ToWriter = { kind: "open", ...setup };
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    this.worker.postMessage(message);
+    return this;
   }
 
   /** From now on the caller ends the thread. */

@@ -48,7 +48,7 @@ export class WriterThread implements Writer {
 
   /** Starts the thread; resolves when it has opened the database, rejects if it cannot. */
   static async start(setup: WriterSetup, workerUrl: URL, news: WriterNews): Promise<WriterThread> {
-    return WriterThread.take(new WriterBoot(setup, workerUrl), news);
+    return WriterThread.take(new WriterBoot(workerUrl).open(setup), news);
   }
 
   /** As `start`, with a thread that somebody has begun to start. */
