@@ -207,5 +207,10 @@ const filesUnder = (folder: string): readonly string[] =>
 test("what was sent to the model's API was accepted by it", () => {
   expect(world.model.requests.length).toBeGreaterThan(10);
   expect(refusedUpstream(world)).toEqual([]);
+});
+
+test.skipIf(!judge.present)("every answer and chunk fits the published schema", async () => {
+  const { judged, complaints } = await judge.verdict();
+  expect(complaints).toEqual([]);
   expect(judged).toBeGreaterThan(25);
 });

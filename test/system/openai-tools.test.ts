@@ -158,5 +158,10 @@ test("tool_choice and parallel_tool_calls reach the model, and the client's tool
 
 test("what was sent to the model's API was accepted by it", () => {
   expect(refusedUpstream(world)).toEqual([]);
+});
+
+test.skipIf(!judge.present)("every answer and chunk fits the published schema", async () => {
+  const { judged, complaints } = await judge.verdict();
+  expect(complaints).toEqual([]);
   expect(judged).toBeGreaterThan(25);
 });
