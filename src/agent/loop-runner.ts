@@ -7,6 +7,7 @@ import type { Run } from "../domain/run.ts";
 import { toError, Unreachable } from "../kernel/errors.ts";
 import { Machine } from "../kernel/machine.ts";
 import { Mailbox } from "../kernel/mailbox.ts";
+import { Cancelled } from "../kernel/scope.ts";
 import type { StoredStep } from "../store/ports.ts";
 import { type PlannedCall, outcomeOf, planCalls, replanCalls } from "./call-planner.ts";
 import type { LiveRunWriter } from "./live-run.ts";
@@ -87,7 +88,7 @@ export class LoopRunner {
     } finally {
       deadline.cancel();
       signal.removeEventListener("abort", stop);
-      this.#work.abort();
+      this.#work.abort(activationOver);
       this.#inbox.close();
     }
   }
@@ -139,7 +140,7 @@ export class LoopRunner {
       case "suspend":
         return this.#suspend();
       case "abort_work":
-        return this.#work.abort();
+        return this.#work.abort(activationOver);
       case "finish":
         return this.#background(this.#finish(effect.ending));
       default:
@@ -266,6 +267,9 @@ export class LoopRunner {
     return Math.round(this.#run.activeMs + this.#services.clock.monotonic() - this.#startedAt);
   }
 }
+
+/** One for all: making an error records a stack, which costs more than most of what a turn does. */
+const activationOver = new Cancelled("shutdown", "the activation is over");
 
 const tooLongFailure = {
   code: "context_too_long",

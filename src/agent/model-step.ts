@@ -102,7 +102,7 @@ async function buildRequest(ask: ModelStep): Promise<ModelRequest | null> {
   const { services, run, profile, conclusion } = ask;
   const { store, settings } = services;
   const entries = await expandImages(await store.sessions.transcript(run), store.attachments);
-  const system = [...(await profile.system()), ...run.input.system];
+  const system = [...profile.system(), ...run.input.system];
   const tools = conclusion === null ? offeredTools(ask) : [];
   if (conclusion !== null) system.push(conclusionNotes[conclusion]);
   const limit = (profile.provider.contextWindow * settings.compaction.thresholdPct) / 100;
@@ -128,9 +128,11 @@ function exceeds(
   tools: readonly ToolDefinition[],
 ): boolean {
   // Images weigh far less for a model than their base64 text does here; their entries are not counted.
-  const wires = entries.filter((entry) => !entry.attachments).map((entry) => entry.wire);
-  const tokens = estimateTokens([...wires, ...system]);
-  return tokens > limit || tokens + estimateTokens([JSON.stringify(tools)]) > limit;
+  let characters = 0;
+  for (const { wire, attachments } of entries) if (!attachments) characters += wire.length;
+  const tokens = Math.ceil(characters / 4) + estimateTokens(system);
+  // Writing out the tools only to measure them is worth it only where they could decide.
+  return tokens > limit || (tokens > limit / 4 && tokens + estimateTokens([JSON.stringify(tools)]) > limit);
 }
 
 const conclusionNotes: Record<Conclusion, string> = {

@@ -33,9 +33,9 @@ export interface ModelRequest {
   readonly traceId: string;
 }
 
-/** One entry of the conversation: ready-made JSON of a `WireMessage`, UTF-8, sent as it is. */
+/** One entry of the conversation: ready-made JSON of a `WireMessage`, sent as it is. */
 export interface ModelMessage {
-  readonly wire: Uint8Array;
+  readonly wire: string;
   /** JSON of what a provider gave as `extra` beside this message; null where nothing was given. */
   readonly extra: string | null;
 }

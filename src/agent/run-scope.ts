@@ -28,6 +28,9 @@ const intensity = 3;
 const periodMs = 60_000;
 const shutdownMs = 5_000;
 
+/** One for all: making an error records a stack, and every run ends with this one. */
+const activationOver = new Cancelled("shutdown", "the activation is over");
+
 export class RunScope {
   readonly #services: RunServices;
   #run: Run;
@@ -103,6 +106,6 @@ export class RunScope {
 
   #leave(exit: ScopeExit): void {
     this.#exit = exit;
-    this.#stop.abort(new Cancelled("shutdown", "the activation is over"));
+    this.#stop.abort(activationOver);
   }
 }

@@ -14,7 +14,7 @@ export interface AgentProfile {
   /** Folder in which the agent's tools work. */
   readonly workspace: string;
   /** System texts, stable ones first. */
-  system(): Promise<readonly string[]>;
+  system(): readonly string[];
 }
 
 export interface LoopSettings {

@@ -46,7 +46,7 @@ export async function expandImages(
   );
 }
 
-/** A rough count of tokens: four bytes each, as good as any without the model's own tokenizer. */
+/** A rough count of tokens: four characters each, as good as any without the model's own tokenizer. */
 export function estimateTokens(texts: readonly { readonly length: number }[]): number {
   return Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / 4);
 }
@@ -82,14 +82,10 @@ async function storeImage(part: ContentPart, attachments: AttachmentStore): Prom
   return { ...part, image_url: { ...part.image_url, url: `${attachmentScheme}${id}` } };
 }
 
-async function expandEntry(
-  wire: Uint8Array,
-  recent: boolean,
-  attachments: AttachmentStore,
-): Promise<Uint8Array> {
-  const message: { content: ContentPart[] } = JSON.parse(Buffer.from(wire).toString());
+async function expandEntry(wire: string, recent: boolean, attachments: AttachmentStore): Promise<string> {
+  const message: { content: ContentPart[] } = JSON.parse(wire);
   const content = await Promise.all(message.content.map((part) => expandPart(part, recent, attachments)));
-  return Buffer.from(JSON.stringify({ ...message, content }));
+  return JSON.stringify({ ...message, content });
 }
 
 async function expandPart(
@@ -106,6 +102,4 @@ async function expandPart(
   return { ...part, image_url: { ...part.image_url, url } };
 }
 
-const userPrefix = Buffer.from('{"role":"user"');
-
-const isUser = (wire: Uint8Array): boolean => userPrefix.equals(wire.subarray(0, userPrefix.length));
+const isUser = (wire: string): boolean => wire.startsWith('{"role":"user"');

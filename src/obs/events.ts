@@ -109,7 +109,7 @@ export function businessEvents(log: Log, metrics: Metrics): BusinessEvents {
     sessionEnd: (fields) => log.debug("session_end", fields),
     sessionRestored: (fields) => log.info("session_restored", fields),
     sessionReset: (fields) => log.info("session_reset", fields),
-    agentStart: (fields) => log.info("agent_start", fields),
+    agentStart: (fields) => log.debug("agent_start", fields),
     runQueued: (fields) => log.debug("run_queued", fields),
     runRefused(fields) {
       metrics.refused(fields.reason);
@@ -118,7 +118,7 @@ export function businessEvents(log: Log, metrics: Metrics): BusinessEvents {
     llmRequest: (fields) => log.debug("llm_request", fields),
     llmResponse(fields) {
       metrics.modelCall(fields);
-      log[fields.success || fields.error === "cancelled" ? "info" : "warn"]("llm_response", fields);
+      log[fields.success || fields.error === "cancelled" ? "debug" : "warn"]("llm_response", fields);
     },
     toolCallStart({ args, ...fields }) {
       log.info("tool_call_start", fields);

@@ -20,7 +20,7 @@ export function anthropicTurns(messages: ModelRequest["messages"]): readonly Tur
   const turns: Turn[] = [];
   for (const { wire, extra } of messages) {
     // The store's own bytes: their shape is known.
-    const message = JSON.parse(Buffer.from(wire).toString("utf8")) as WireMessage;
+    const message = JSON.parse(wire) as WireMessage;
     const role = message.role === "assistant" ? "assistant" : "user";
     const blocks = message.role === "assistant" ? assistantBlocks(message, extra) : userBlocks(message);
     const last = turns.at(-1);

@@ -69,8 +69,7 @@ export class DemoProvider implements Provider {
 }
 
 /** The store's own bytes: their shape is known. */
-const readMessage = (wire: Uint8Array): WireMessage =>
-  JSON.parse(Buffer.from(wire).toString("utf8")) as WireMessage;
+const readMessage = (wire: string): WireMessage => JSON.parse(wire) as WireMessage;
 
 /** Roughly, at four bytes a token. */
 function promptTokens({ system, messages }: ModelRequest): number {

@@ -14,32 +14,37 @@ export interface OpenAiDialect {
 }
 
 /**
- * Writes the body of a chat completions request. The conversation is copied in as the bytes that the store
- * keeps, never parsed.
+ * Writes the body of a chat completions request. The conversation is copied in as the store
+ * keeps it, never parsed.
  */
 export class OpenAiRequestWriter {
   readonly #dialect: OpenAiDialect;
-  readonly #head: Buffer;
+  readonly #head: string;
   /** The same definitions come with every step of every run of an agent. */
   readonly #tools = new WeakMap<ToolDefinition, string>();
+  #last: { readonly text: string; readonly start: Buffer } | undefined;
 
   constructor(dialect: OpenAiDialect) {
     this.#dialect = dialect;
-    this.#head = Buffer.from(
-      `{"model":${JSON.stringify(dialect.model)},"stream":true,"stream_options":{"include_usage":true},"messages":[`,
-    );
+    this.#head = `{"model":${JSON.stringify(dialect.model)},"stream":true,"stream_options":{"include_usage":true},"messages":[`;
   }
 
   write(request: ModelRequest): Buffer {
-    const parts: Uint8Array[] = [this.#head];
-    const system = this.#system(request.system);
-    if (system !== "") parts.push(Buffer.from(system));
-    for (const { wire } of request.messages) {
-      if (parts.length > 1) parts.push(COMMA);
-      parts.push(wire);
+    const start = this.#start(request.system);
+    const messages = request.messages.map(({ wire }) => wire).join(",");
+    const comma = messages === "" || request.system.length === 0 ? "" : ",";
+    const rest = `${comma}${messages}]${this.#toolFields(request)}${this.#optionFields(request.options)}}`;
+    // Apart, because one character beyond Latin-1 in either makes encoding the other slow as well.
+    return Buffer.concat([start, Buffer.from(rest)]);
+  }
+
+  /** Up to the conversation. Prompts rarely change, so the last one's bytes are kept. */
+  #start(system: readonly string[]): Buffer {
+    const text = system.join("\0");
+    if (this.#last?.text !== text) {
+      this.#last = { text, start: Buffer.from(`${this.#head}${this.#system(system)}`) };
     }
-    parts.push(Buffer.from(`]${this.#toolFields(request)}${this.#optionFields(request.options)}}`));
-    return Buffer.concat(parts);
+    return this.#last.start;
   }
 
   #system(texts: readonly string[]): string {
@@ -80,8 +85,6 @@ export class OpenAiRequestWriter {
     );
   }
 }
-
-const COMMA = Buffer.from(",");
 
 const field = (name: string, value: unknown): string =>
   value === undefined ? "" : `,"${name}":${JSON.stringify(value)}`;

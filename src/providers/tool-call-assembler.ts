@@ -110,9 +110,7 @@ export const newCallId = (): string => `call_${randomUUID().replaceAll("-", "")}
 /** Small servers number their calls from 0 in every answer; an id that the conversation has must not come again. */
 function mentions(messages: ModelRequest["messages"], id: string): boolean {
   const needle = JSON.stringify(id);
-  return messages.some(({ wire }) =>
-    Buffer.from(wire.buffer, wire.byteOffset, wire.byteLength).includes(needle),
-  );
+  return messages.some(({ wire }) => wire.includes(needle));
 }
 
 /** The name of no declared tool is answered with an error, but must not make the whole history invalid. */

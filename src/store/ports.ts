@@ -135,6 +135,7 @@ export interface FinishRun {
   readonly error: RunError | null;
   /** For `run.cancelled` and `run.expired`: `user`, `superseded`, `disconnected`, `queue_ttl` … */
   readonly reason: string;
+  /** Of the last model call; the steps' has been added as they were recorded. */
   readonly usage: Usage;
   readonly activeMs: number;
   /**
@@ -319,7 +320,7 @@ export interface StoredMessage {
 
 /** One entry of what the model sees. `attachments`: the wire JSON refers to `attachment:<id>` parts. */
 export interface TranscriptEntry {
-  readonly wire: Uint8Array;
+  readonly wire: string;
   readonly extra: string | null;
   readonly attachments: boolean;
 }
@@ -331,7 +332,7 @@ export interface SessionStore {
   messages(id: SessionId, after: number, limit: number): Promise<readonly StoredMessage[]>;
   /**
    * What the model sees next in a run: the session's history from its start seq (stateless: the run's input),
-   * with the run's own settled steps. Ready bytes, no parse.
+   * with the run's own settled steps. Ready text, no parse.
    */
   transcript(run: Pick<Run, "id" | "sessionId" | "ephemeral">): Promise<readonly TranscriptEntry[]>;
   /** Calls of the last message that a client was asked to answer and has not; empty in the normal case. */

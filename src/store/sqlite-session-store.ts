@@ -4,8 +4,7 @@ import type { Run } from "../domain/run.ts";
 import type { Page, Paged, Session, SessionStore, StoredMessage, TranscriptEntry } from "./ports.ts";
 import { openCallsOf } from "./sqlite/history.ts";
 import { PageQuery } from "./sqlite/page.ts";
-import { parameter } from "./sqlite/statement.ts";
-import { guarded } from "./sqlite/store-error.ts";
+import { guarded, parameter } from "./sqlite/statement.ts";
 import { refersToAttachment, splitLines, toolMessageWire } from "./sqlite/wire.ts";
 import type { Writer } from "./writer.ts";
 
@@ -13,7 +12,7 @@ interface SessionRow extends Session {
   readonly key: number;
 }
 
-type TranscriptRow = [wire: Buffer, extra: string | null, attachments: 0 | 1];
+type TranscriptRow = [wire: string, extra: string | null, attachments: 0 | 1];
 
 interface CallRow {
   readonly step: number;
@@ -23,7 +22,7 @@ interface CallRow {
 
 interface StepRow {
   readonly step: number;
-  readonly wire: Buffer;
+  readonly wire: string;
   readonly extra: string | null;
 }
 
@@ -31,9 +30,13 @@ const selectSessions = `
   SELECT key, id, principal, agent, channel, created_at AS createdAt, updated_at AS updatedAt,
     start_seq AS startSeq, next_seq AS messageCount FROM sessions`;
 
+/** Messages in one page of a history. */
+const maxMessages = 1_000;
+
 /** Sessions of stateless runs are nobody's: they are neither listed nor found. */
 const named = "ephemeral = 0";
 
+/** Sessions and what the model sees of them: ready-made bytes, read in one range of the clustered table. */
 export class SqliteSessionStore implements SessionStore {
   readonly #db: Database.Database;
   readonly #writer: Writer;
@@ -55,7 +58,7 @@ export class SqliteSessionStore implements SessionStore {
       WHERE m.session = (SELECT key FROM sessions WHERE id = ${parameter}) AND m.seq > ${parameter} ORDER BY m.seq LIMIT ?`);
     this.#history = db
       .prepare<[string], TranscriptRow>(
-        `SELECT m.wire, m.extra, m.attachments FROM sessions s
+        `SELECT CAST(m.wire AS TEXT), m.extra, m.attachments FROM sessions s
         JOIN messages m ON m.session = s.key AND m.seq >= s.start_seq WHERE s.id = ${parameter} ORDER BY m.seq`,
       )
       .raw();
@@ -63,7 +66,7 @@ export class SqliteSessionStore implements SessionStore {
       .prepare<[string], string | null>("SELECT conversation FROM runs WHERE id = ?")
       .pluck();
     this.#steps = db.prepare(`
-      SELECT t.step, t.wire, t.extra FROM runs r JOIN steps t ON t.run = r.key AND t.settled = 1
+      SELECT t.step, CAST(t.wire AS TEXT) AS wire, t.extra FROM runs r JOIN steps t ON t.run = r.key AND t.settled = 1
       WHERE r.id = ${parameter} ORDER BY t.step`);
     this.#results = db.prepare(`
       SELECT c.step, c.call_id AS callId, c.result FROM runs r JOIN calls c ON c.run = r.key
@@ -87,7 +90,7 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   async messages(id: SessionId, after: number, limit: number): Promise<readonly StoredMessage[]> {
-    return guarded(() => this.#messages.all(id, after, limit));
+    return guarded(() => this.#messages.all(id, after, Math.min(Math.max(1, limit), maxMessages)));
   }
 
   async transcript(run: Pick<Run, "id" | "sessionId" | "ephemeral">): Promise<readonly TranscriptEntry[]> {
@@ -129,7 +132,7 @@ export class SqliteSessionStore implements SessionStore {
 }
 
 function entryOf(wire: string): TranscriptEntry {
-  return { wire: Buffer.from(wire), extra: null, attachments: refersToAttachment(wire) };
+  return { wire, extra: null, attachments: refersToAttachment(wire) };
 }
 
 function sessionOf({ key: _key, ...session }: SessionRow): Session {

@@ -40,9 +40,7 @@ describe("a plain turn", () => {
     world.provider.add(callTools(call("look", "a"), call("look", "b")), say("seen"), say("yes"));
     await world.say("look twice");
     await world.say("sure?");
-    const sent = world.provider.requests[2]?.messages.map(({ wire }) =>
-      JSON.parse(Buffer.from(wire).toString()),
-    );
+    const sent = world.provider.requests[2]?.messages.map(({ wire }) => JSON.parse(wire));
     expect(sent?.map((message) => message.role)).toEqual([
       "user",
       "assistant",
@@ -65,6 +63,14 @@ describe("a plain turn", () => {
     const ending = await endingOf(submitted.live);
     expect(ending.run.output).toBe("It is blue.");
     expect(said(submitted.live)).toBe("Let me look.|It is blue.");
+  });
+
+  test("usage adds up over the steps of a run", async () => {
+    const { tool } = recordingTool("look", "none");
+    await using world = await World.open({ tools: [tool] });
+    const usage = { promptTokens: 10, completionTokens: 2 };
+    world.provider.add({ calls: [call("look", "a")], usage }, { deltas: ["done"], usage });
+    expect((await world.say("look")).run.usage).toEqual({ promptTokens: 20, completionTokens: 4 });
   });
 
   test("an empty answer is not silence", async () => {
@@ -497,7 +503,7 @@ test("a conversation beyond the window is shortened at a message of the user", a
   world.provider.add(say(long), say(long), say("short"));
   for (const text of ["1", "2", "3"]) await world.say(text);
   const last = world.provider.requests.at(-1)?.messages ?? [];
-  expect(JSON.parse(Buffer.from(last[0]?.wire ?? []).toString()).role).toBe("user");
+  expect(JSON.parse(last[0]?.wire ?? "{}").role).toBe("user");
   expect(last.length).toBeLessThan(5);
   expect(await world.history()).toHaveLength(6);
   expect(agent).toBe("default");

@@ -15,7 +15,7 @@ const call = (id: string, name: string, args: string) =>
 const image = (url: string) => ({ type: "image_url", image_url: { url } }) as const;
 
 const wire = (message: WireMessage, extra: string | null = null) => ({
-  wire: Buffer.from(JSON.stringify(message)),
+  wire: JSON.stringify(message),
   extra,
 });
 

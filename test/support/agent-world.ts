@@ -174,7 +174,7 @@ export class World implements AsyncDisposable {
         autonomy: options.autonomy ?? "supervised",
         provider,
         workspace: tmpdir(),
-        system: async () => ["You are a test."],
+        system: () => ["You are a test."],
       }),
       traceId: traceIdOf,
     };

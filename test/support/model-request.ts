@@ -18,7 +18,7 @@ export function modelRequest(
   const messages = typeof conversation === "string" ? [user(conversation)] : conversation;
   return {
     system: ["You are a test."],
-    messages: messages.map((message) => ({ wire: Buffer.from(JSON.stringify(message)), extra: null })),
+    messages: messages.map((message) => ({ wire: JSON.stringify(message), extra: null })),
     tools: [],
     options: {},
     traceId: "0af7651916cd43dd8448eb211c80319c",
