@@ -128,8 +128,9 @@ function exceeds(
   tools: readonly ToolDefinition[],
 ): boolean {
   // Images weigh far less for a model than their base64 text does here; their entries are not counted.
-  const wires = entries.flatMap((entry) => (entry.attachments ? [] : [entry.wire]));
-  const tokens = estimateTokens(wires) + estimateTokens(system);
+  let characters = 0;
+  for (const { wire, attachments } of entries) if (!attachments) characters += wire.length;
+  const tokens = Math.ceil(characters / 4) + estimateTokens(system);
   // Writing out the tools only to measure them is worth it only where they could decide.
   return tokens > limit || (tokens > limit / 4 && tokens + estimateTokens([JSON.stringify(tools)]) > limit);
 }
