@@ -3,14 +3,14 @@ import { BeamclawError } from "../domain/error-catalogue.ts";
 import { invalid } from "./errors.ts";
 
 /** Parses what a client sent. Throws `invalid_request` with the first wrong field's path and its trouble. */
-export function parse<T extends z.ZodType>(schema: T, value: unknown): z.infer<T> {
-  const parsed = schema.safeParse(value);
+export function parse<T extends z.ZodType>(schema: () => T, value: unknown): z.infer<T> {
+  const parsed = schema().safeParse(value);
   if (parsed.success) return parsed.data;
   throw problemOf(parsed.error.issues[0], value);
 }
 
 /** As `parse`, for a JSON body; an absent body is an empty object. */
-export function parseBody<T extends z.ZodType>(schema: T, body: unknown): z.infer<T> {
+export function parseBody<T extends z.ZodType>(schema: () => T, body: unknown): z.infer<T> {
   const value = body ?? {};
   if (typeof value !== "object" || Array.isArray(value)) {
     throw new BeamclawError("invalid_json", "the body is not a JSON object");
