@@ -18,7 +18,7 @@ import { createRequire, isBuiltin } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { types } from "node:util";
-import { build, type Plugin } from "esbuild";
+import { build, type BuildOptions, type Plugin } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
@@ -34,32 +34,82 @@ const entryPoints = {
 const external = ["better-sqlite3", "jq-wasm"];
 
 /** CommonJS packages inside an ES module still ask for `require` and their folder. */
-const banner = [
-  'import { createRequire as __createRequire } from "node:module";',
-  "const require = __createRequire(import.meta.url);",
-].join("\n");
+const banner =
+  'const require = globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url);';
 
 /** zod brings its messages in fifty languages, half a megabyte to parse at each start; ours are in English. */
 const withoutLocales: Plugin = {
   name: "without-locales",
   setup: (bundler) => {
-    bundler.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: "export {};" }));
+    bundler.onLoad({ filter: /zod\/v4\/locales\/index\.c?js$/ }, () => ({ contents: "export {};" }));
   },
 };
 
 /**
- * An ES import of node:http reads all its exports, one of which loads Node's whole own undici: 10 ms for nothing.
- * As a plain object it gives what is asked for.
+ * An ES import of a built-in module reads all its exports, some of which load further parts of Node (node:http its
+ * whole own undici, node:worker_threads the web locks): 15 ms. Taken from the module itself, only what is named is read.
  */
-const lazyHttp: Plugin = {
-  name: "lazy-http",
+function withBuiltinsOnDemand(code: string): string {
+  const named = /\bimport\s*\{([^}]*)\}\s*from\s*("node:[^"]+");/g;
+  const whole = /\bimport\s*(?:\*\s*as\s|\s)\s*([\w$]+)\s+from\s*("node:[^"]+");/g;
+  const rewritten = code
+    .replaceAll(named, (_, names: string, from: string) => {
+      return `const {${names.replaceAll(" as ", ": ")}} = globalThis.process.getBuiltinModule(${from});`;
+    })
+    .replaceAll(
+      whole,
+      (_, name: string, from: string) => `const ${name} = globalThis.process.getBuiltinModule(${from});`,
+    );
+  if (/\bfrom\s*"node:/.test(rewritten)) throw new Error("an import of a built-in module has another form");
+  return rewritten;
+}
+
+/** Fastify could serve these protocols as well; we never ask it to, so they are loaded if somebody does. */
+const lazyProtocols: Plugin = {
+  name: "lazy-protocols",
   setup: (bundler) => {
-    bundler.onResolve({ filter: /^(node:)?http$/ }, () => ({ path: "http", namespace: "lazy-http" }));
-    bundler.onLoad({ filter: /^/, namespace: "lazy-http" }, () => ({
-      contents: 'module.exports = process.getBuiltinModule("node:http");',
+    bundler.onResolve({ filter: /^node:https?2?$/ }, ({ path, kind, importer }) =>
+      kind === "require-call" && importer.includes("/fastify/") && path !== "node:http"
+        ? { path, namespace: "lazy-protocols" }
+        : undefined,
+    );
+    bundler.onLoad({ filter: /^/, namespace: "lazy-protocols" }, ({ path }) => ({
+      contents: `module.exports = new Proxy({}, { get: (_, name) => globalThis.process.getBuiltinModule("${path}")[name] });`,
     }));
   },
 };
+
+/**
+ * Packages that a start does not need, by what is imported of them. Each becomes a file of its own that is read,
+ * compiled and run at the first use of one of its names: zod and yaml alone are a third of a start.
+ */
+const deferred: ReadonlyMap<string, readonly string[]> = new Map([
+  ["zod", ["z"]],
+  ["yaml", ["LineCounter", "parseDocument", "stringify"]],
+  ["semver", []], // Fastify compares the versions of plugins with it
+]);
+
+/** `files`: the deferred packages' own files, relative to `dist`. */
+const deferredPackages = (files: ReadonlyMap<string, string>): Plugin => ({
+  name: "deferred-packages",
+  setup: (bundler) => {
+    bundler.onResolve({ filter: /^[a-z]/ }, ({ path, kind }) =>
+      files.has(path) ? { path, namespace: "deferred", pluginData: kind } : undefined,
+    );
+    bundler.onLoad({ filter: /^/, namespace: "deferred" }, ({ path, pluginData: kind }) => {
+      const file = JSON.stringify(`./${files.get(path) ?? ""}`);
+      const start = `const file = ${file}, load = () => require(file);`; // not a literal: stays a file of its own
+      const standIn = (value: string): string =>
+        `new Proxy(function () {}, { get: (_, name) => ${value}[name], ` +
+        `apply: (_, self, args) => ${value}(...args), construct: (_, args) => new ${value}(...args) })`;
+      const named = (deferred.get(path) ?? []).map(
+        (name) => `export const ${name} = ${standIn(`(load().${name})`)};`,
+      );
+      const all = kind === "require-call" ? [`module.exports = ${standIn("(load())")};`] : named;
+      return { contents: [start, ...all].join("\n") };
+    });
+  },
+});
 
 /**
  * A CommonJS package that is imported late comes out of the bundle as a default export alone. This gives it back
@@ -106,27 +156,47 @@ if (former?.sources === sources && complete && !process.argv.includes("--force")
 async function bundle(formerFiles: readonly string[]): Promise<void> {
   const started = performance.now();
   const present = Object.entries(entryPoints).filter(([, file]) => existsSync(join(root, file)));
-  const result = await build({
+  const shared: BuildOptions & { write: false } = {
     absWorkingDir: root,
-    entryPoints: Object.fromEntries(present),
     outdir: dist,
-    chunkNames: "chunks/[name]-[hash]",
     bundle: true,
-    splitting: true,
-    format: "esm",
     platform: "node",
     target: "node24",
-    external,
     minifySyntax: true,
+    minifyWhitespace: true, // names stay as they are; a third less to read, to hash and to keep in memory
+    lineLimit: 160, // so that a stack trace still leads to the place
     legalComments: "none",
-    plugins: [withoutLocales, lazyHttp, lateCommonJs],
-    banner: { js: banner },
     write: false,
     logLevel: "warning",
+  };
+  const late = await build({
+    ...shared,
+    entryPoints: Object.fromEntries([...deferred.keys()].map((name) => [name, name])),
+    entryNames: "[name]-[hash]",
+    format: "cjs",
+    outExtension: { ".js": ".cjs" },
+    plugins: [withoutLocales],
   });
-  const files = result.outputFiles.map((file) => ({
+  const lateFiles = late.outputFiles.map(({ path }) => relative(dist, path));
+  const fileOf = (name: string): string => lateFiles.find((file) => file.startsWith(`${name}-`)) ?? "";
+  const main = await build({
+    ...shared,
+    entryPoints: Object.fromEntries(present),
+    chunkNames: "[name]-[hash]", // beside the entry points, so that the deferred files are beside everything
+    splitting: true,
+    format: "esm",
+    external,
+    plugins: [
+      withoutLocales,
+      deferredPackages(new Map([...deferred.keys()].map((name) => [name, fileOf(name)]))),
+      lazyProtocols,
+      lateCommonJs,
+    ],
+    banner: { js: banner },
+  });
+  const files = [...late.outputFiles, ...main.outputFiles].map((file) => ({
     name: relative(dist, file.path),
-    contents: file.contents,
+    contents: file.path.endsWith(".js") ? withBuiltinsOnDemand(file.text) : file.text,
   }));
   for (const { name, contents } of files) writeWhole(join(dist, name), contents);
   const stamp: Stamp = { sources, files: files.map(({ name }) => name) };
@@ -136,7 +206,7 @@ async function bundle(formerFiles: readonly string[]): Promise<void> {
 }
 
 /** Somebody who starts at this moment reads the old file or the new one, never half of one. */
-function writeWhole(path: string, contents: string | Uint8Array): void {
+function writeWhole(path: string, contents: string): void {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}.tmp`;
   writeFileSync(draft, contents);
@@ -144,7 +214,7 @@ function writeWhole(path: string, contents: string | Uint8Array): void {
 }
 
 function prune(keep: ReadonlySet<string>): void {
-  for (const file of globSync("**/*.{js,tmp}", { cwd: dist })) {
+  for (const file of globSync("**/*.{js,cjs,tmp}", { cwd: dist })) {
     if (!keep.has(file)) rmSync(join(dist, file), { force: true });
   }
 }

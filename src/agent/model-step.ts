@@ -60,7 +60,7 @@ export async function callModel(
       outcome.kind === "failed" ? outcome.failure.code : outcome.kind === "cancelled" ? "cancelled" : null,
     usage: outcome.kind === "answered" ? outcome.answer.usage : null,
   });
-  return outcome.kind === "answered" ? settleText(live, outcome) : outcome;
+  return outcome.kind === "answered" ? settleText(ask, outcome) : outcome;
 }
 
 /**
@@ -128,8 +128,9 @@ function exceeds(
   tools: readonly ToolDefinition[],
 ): boolean {
   // Images weigh far less for a model than their base64 text does here; their entries are not counted.
-  const wires = entries.flatMap((entry) => (entry.attachments ? [] : [entry.wire]));
-  const tokens = estimateTokens(wires) + estimateTokens(system);
+  let characters = 0;
+  for (const { wire, attachments } of entries) if (!attachments) characters += wire.length;
+  const tokens = Math.ceil(characters / 4) + estimateTokens(system);
   // Writing out the tools only to measure them is worth it only where they could decide.
   return tokens > limit || (tokens > limit / 4 && tokens + estimateTokens([JSON.stringify(tools)]) > limit);
 }
@@ -147,11 +148,17 @@ function show(live: LiveRunWriter, text: string): void {
   if (text !== "") live.append(text);
 }
 
-/** The text that counts is the one that was shown: scrubbed, and never silence where the turn ends. */
-function settleText(live: LiveRunWriter, outcome: ModelOutcome & { kind: "answered" }): ModelOutcome {
+/**
+ * The text that counts is the one that was shown: scrubbed, and never silence where the turn ends. Calls of a model
+ * that was told to conclude are not made, so they are no answer either.
+ */
+function settleText(
+  { live, conclusion }: Pick<ModelStep, "live" | "conclusion">,
+  outcome: ModelOutcome & { kind: "answered" },
+): ModelOutcome {
   const { answer } = outcome;
   const shown = live.segments.at(-1)?.text ?? "";
-  if (shown === "" && answer.calls.length === 0) {
+  if (shown === "" && (answer.calls.length === 0 || conclusion !== null)) {
     live.append(emptyAnswer);
     return { kind: "answered", answer: { ...answer, text: emptyAnswer } };
   }

@@ -9,6 +9,7 @@ import type { Door, GatewayDeps, GatewayOptions } from "../gateway/ports.ts";
 import { isLoopback } from "../gateway/rate-limit.ts";
 import { createGateway } from "../gateway/server.ts";
 import { TokenBook } from "../gateway/tokens.ts";
+import { toError } from "../kernel/errors.ts";
 import { watchLag } from "../kernel/lag-watchdog.ts";
 import { onAbort } from "../kernel/scope.ts";
 import type { Child } from "../kernel/supervisor.ts";
@@ -51,13 +52,16 @@ function storeChild({ parts, workerUrl }: ChildrenOptions): Child {
   return async ({ signal, ready }) => {
     const { promise: broken, reject } = Promise.withResolvers<never>();
     broken.catch(() => undefined); // raced below, or too late to matter
+    const file = parts.runtime.loaded.config.store.path ?? parts.home.database;
     const store = await openSqliteStore({
-      file: parts.runtime.loaded.config.store.path ?? parts.home.database,
+      file,
       attachmentsDir: parts.home.attachments,
       clock: parts.clock,
       writer: "thread",
       ...(workerUrl !== null && { workerUrl }),
       onError: reject,
+    }).catch((thrown: unknown) => {
+      throw naming(file, toError(thrown));
     });
     try {
       using _store = parts.store.provide(store);
@@ -71,6 +75,10 @@ function storeChild({ parts, workerUrl }: ChildrenOptions): Child {
     }
   };
 }
+
+/** Whoever starts the daemon has to know which file is meant. */
+const naming = (file: string, error: Error): Error =>
+  error.message.includes(file) ? error : new Error(`${file}: ${error.message}`, { cause: error });
 
 function sessionsChild(parts: DaemonParts): Child {
   return async ({ signal, ready }) => {

@@ -13,6 +13,7 @@ import { adminDeps } from "./admin.ts";
 import { daemonChildren } from "./children.ts";
 import type { DaemonOptions } from "./daemon-module.ts";
 import { DaemonParts } from "./daemon-parts.ts";
+import { gauges } from "./gauges.ts";
 import { acquireLock } from "./lock.ts";
 import { openLogSink } from "./log-sink.ts";
 import { ownerToken } from "./owner-token.ts";
@@ -43,6 +44,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
 
 async function serve(options: DaemonOptions, version: string): Promise<number> {
   const parts = await assemble(options, version);
+  parts.obs.metrics.observe(gauges(parts));
   const shutdown = new Shutdown(parts);
   let exitCode = 0;
   let isReady = false;

@@ -2,10 +2,13 @@
  * The business events: one function for each, which writes log and metric consistently. None of them throws,
  * blocks, or shows what people or models say.
  */
+import { asId, type RunId } from "../domain/ids.ts";
 import type { Usage } from "../domain/message.ts";
 import type { ExitReport } from "../kernel/exit-report.ts";
+import { errorFields, framesOf, messageOf } from "./describe-error.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
+import { traceIdOf } from "./trace.ts";
 
 /** Carried by everything that happens in a run. */
 export interface RunFields {
@@ -87,6 +90,7 @@ export interface BusinessEvents {
     readonly route: string;
     readonly status: number;
     readonly duration_ms: number;
+    /** The token's name; logged as `token_name`, since what follows a bare `token` is redacted. */
     readonly token: string | null;
   }): void;
   /** A request was turned away by authentication, a limit or a check of its origin. */
@@ -110,14 +114,15 @@ export function businessEvents(log: Log, metrics: Metrics): BusinessEvents {
     sessionRestored: (fields) => log.info("session_restored", fields),
     sessionReset: (fields) => log.info("session_reset", fields),
     agentStart: (fields) => log.debug("agent_start", fields),
-    runQueued: (fields) => log.debug("run_queued", fields),
+    runQueued: (fields) =>
+      log.debug("run_queued", { ...fields, trace_id: traceIdOf(asId<RunId>(fields.run_id)) }),
     runRefused(fields) {
-      metrics.refused(fields.reason);
+      metrics.record((to) => to.refused(fields.reason));
       log.warn("run_refused", fields);
     },
     llmRequest: (fields) => log.debug("llm_request", fields),
     llmResponse(fields) {
-      metrics.modelCall(fields);
+      metrics.record((to) => to.modelCall(fields));
       log[fields.success || fields.error === "cancelled" ? "debug" : "warn"]("llm_response", fields);
     },
     toolCallStart({ args, ...fields }) {
@@ -125,11 +130,11 @@ export function businessEvents(log: Log, metrics: Metrics): BusinessEvents {
       log.debug("tool_call_arguments", { ...fields, args });
     },
     toolCallResult(fields) {
-      metrics.toolCall(fields);
+      metrics.record((to) => to.toolCall(fields.tool_name, fields.success, fields.duration_ms));
       log.info("tool_call_result", fields);
     },
     turnComplete(fields) {
-      metrics.runEnded(fields.outcome, fields.total_duration_ms);
+      metrics.record((to) => to.runEnded(fields.outcome, fields.total_duration_ms));
       log.info("turn_complete", fields);
     },
     compactionComplete: (fields) => log.info("compaction_complete", fields),
@@ -138,31 +143,35 @@ export function businessEvents(log: Log, metrics: Metrics): BusinessEvents {
       log.debug("tool_call_arguments", { ...fields, args });
     },
     approvalResolved(fields) {
-      metrics.approval(fields.decision);
+      metrics.record((to) => to.approval(fields.decision));
       log.info("approval_resolved", fields);
     },
     childExit(report) {
-      metrics.childExit(report.supervisor, report.child, report.reason);
-      log.error("child_exit", { ...report });
+      const { supervisor, child, reason, error, restarts, willRestart } = report;
+      metrics.record((to) => to.childExit(supervisor, child, reason));
+      const fields = { supervisor, child, reason, restarts, will_restart: willRestart };
+      log.error("child_exit", error === undefined ? fields : { ...fields, ...errorFields(error) });
     },
     storeTrouble(fields) {
-      metrics.storeTrouble();
-      log.error("store_trouble", fields);
+      metrics.record((to) => to.storeTrouble());
+      log.error("store_trouble", { error: messageOf(fields.error) });
     },
-    defect(fields) {
-      metrics.defect(fields.where);
-      log.error("defect", fields);
+    defect({ where, error, stack }) {
+      metrics.record((to) => to.defect(where));
+      const fields = { where, error: messageOf(error) };
+      log.error("defect", stack === undefined ? fields : { ...fields, stack: framesOf(stack) });
     },
-    httpRequest(fields) {
-      metrics.httpRequest(fields);
-      log.debug("http_request", fields);
+    httpRequest({ token, ...fields }) {
+      const { method, route, status, duration_ms } = fields;
+      metrics.record((to) => to.httpRequest(method, route, status, duration_ms));
+      log.debug("http_request", { ...fields, token_name: token });
     },
-    requestRefused(fields) {
-      metrics.refused(fields.code);
-      log.info("request_refused", fields);
+    requestRefused({ token, ...fields }) {
+      metrics.record((to) => to.refused(fields.code));
+      log.info("request_refused", { ...fields, token_name: token });
     },
     lag(fields) {
-      metrics.lag(fields);
+      metrics.record((to) => to.lag(fields));
       if (fields.max >= longStallMs) log.warn("lag", fields);
     },
   };

@@ -1,5 +1,6 @@
 /** The log: structured, buffered, scrubbed as a whole before it leaves. Writing to it neither throws nor waits. */
 import { type Level, type Logger, pino } from "pino";
+import { LineRing } from "./line-ring.ts";
 import type { Scrubber } from "./scrubber.ts";
 
 export type LogFields = object;
@@ -13,7 +14,7 @@ export interface Log {
 
 /** Where lines go. */
 export interface LogSink {
-  /** Takes one line with its line break; neither throws nor waits. */
+  /** Takes one line with its line break; neither throws nor waits. Ignored after `close`. */
   write(line: string): void;
   /** Resolves when everything is written, or cannot be. */
   close(): Promise<void>;
@@ -27,15 +28,14 @@ export interface LogOptions {
   readonly now: () => number;
 }
 
-/** Lines that `beamclaw logs` can still show. */
-const keptLines = 1000;
+/** Characters of a line; a longer one is reduced to what identifies it. */
+const maxLine = 16_384;
 
 /** The log of a process, and its recent lines. */
 export class ProcessLog implements Log {
   readonly #options: LogOptions;
   readonly #pino: Logger;
-  readonly #recent: string[] = [];
-  readonly #followers = new Set<(line: string) => void>();
+  readonly #ring = new LineRing();
 
   constructor(options: LogOptions) {
     this.#options = options;
@@ -56,45 +56,64 @@ export class ProcessLog implements Log {
   }
 
   debug(event: string, fields: LogFields = {}): void {
-    this.#pino.debug(fields, event);
+    this.#log("debug", event, fields);
   }
 
   info(event: string, fields: LogFields = {}): void {
-    this.#pino.info(fields, event);
+    this.#log("info", event, fields);
   }
 
   warn(event: string, fields: LogFields = {}): void {
-    this.#pino.warn(fields, event);
+    this.#log("warn", event, fields);
   }
 
   error(event: string, fields: LogFields = {}): void {
-    this.#pino.error(fields, event);
+    this.#log("error", event, fields);
   }
 
   /** The last lines, oldest first, without line breaks. */
   recent(limit: number): readonly string[] {
-    return limit <= 0 ? [] : this.#recent.slice(-limit);
+    return this.#ring.last(limit);
   }
 
-  /** Calls `listener` with every new line until the returned function is called. */
+  /** Calls `listener` with every new line until the returned function is called, or `listener` throws. */
   follow(listener: (line: string) => void): () => void {
-    this.#followers.add(listener);
-    return () => this.#followers.delete(listener);
+    return this.#ring.follow(listener);
   }
 
+  /** Writes what is buffered. Later lines are ignored. */
   close(): Promise<void> {
-    this.#followers.clear();
+    this.#ring.close();
     return this.#options.sink.close();
+  }
+
+  #log(level: "debug" | "info" | "warn" | "error", event: string, fields: LogFields): void {
+    try {
+      this.#pino[level](fields, event);
+    } catch (thrown) {
+      // Fields that cannot be told (a throwing getter), or a sink that broke its promise.
+      this.#ring.add(
+        JSON.stringify({ level: "error", event: "log_line_lost", of: event, why: String(thrown) }),
+      );
+    }
   }
 
   #write(raw: string): void {
     const { scrubber, sink } = this.#options;
     // The quick look costs next to nothing; only a line that holds a secret is taken apart.
-    const line = scrubber.scrubText(raw) === raw ? raw : `${scrubber.scrubJsonText(raw.trimEnd())}\n`;
-    sink.write(line);
-    const bare = line.trimEnd();
-    this.#recent.push(bare);
-    if (this.#recent.length > keptLines) this.#recent.shift();
-    for (const listener of this.#followers) listener(bare);
+    const isClean = scrubber.scrubText(raw) === raw;
+    const scrubbed = isClean ? raw.trimEnd() : scrubber.scrubJsonText(raw.trimEnd());
+    const line = scrubbed.length > maxLine ? shortened(scrubbed) : scrubbed;
+    this.#ring.add(line);
+    sink.write(`${line}\n`);
   }
+}
+
+/** Level, time, event and ids of a line that is too long to keep. */
+function shortened(line: string): string {
+  const fields: unknown = JSON.parse(line);
+  const kept = Object.entries(Object(fields)).filter(
+    ([, value]) => typeof value === "number" || (typeof value === "string" && value.length <= 200),
+  );
+  return JSON.stringify({ ...Object.fromEntries(kept.slice(0, 32)), shortened_from: line.length });
 }

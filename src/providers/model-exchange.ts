@@ -42,7 +42,7 @@ export async function exchange(
   context: ExchangeContext,
   signal: AbortSignal,
 ): Promise<ModelOutcome> {
-  const sink = new AnswerSink(reader, context);
+  const sink = new AnswerSink(reader, deltas, context);
   const end = await context.http.post(call, sink, signal);
   if (end.kind === "cancelled") return { kind: "cancelled" };
   const result = sink.result(end, call);
@@ -56,6 +56,7 @@ type Mode = "events" | "document" | "error";
 
 class AnswerSink implements ResponseSink {
   readonly #reader: AnswerReader;
+  readonly #deltas: Deltas;
   readonly #context: ExchangeContext;
   readonly #events: SseReader;
   readonly #chunks: Buffer[] = [];
@@ -66,8 +67,9 @@ class AnswerSink implements ResponseSink {
   #fault: Fault | undefined;
   #done = false;
 
-  constructor(reader: AnswerReader, context: ExchangeContext) {
+  constructor(reader: AnswerReader, deltas: Deltas, context: ExchangeContext) {
     this.#reader = reader;
+    this.#deltas = deltas;
     this.#context = context;
     this.#events = new SseReader((event) => this.#event(event), MAX_DOCUMENT);
   }
@@ -85,7 +87,9 @@ class AnswerSink implements ResponseSink {
   data(chunk: Buffer): boolean {
     if (this.#fault !== undefined) return true;
     if (this.#mode === "events") {
+      this.#deltas.gather();
       if (!this.#events.feed(chunk)) this.#fault ??= this.#bad("sent an event beyond the size limit");
+      this.#deltas.release();
       return this.#done || this.#fault !== undefined;
     }
     this.#chunks.push(chunk);

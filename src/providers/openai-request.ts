@@ -22,6 +22,7 @@ export class OpenAiRequestWriter {
   readonly #head: string;
   /** The same definitions come with every step of every run of an agent. */
   readonly #tools = new WeakMap<ToolDefinition, string>();
+  #last: { readonly text: string; readonly start: Buffer } | undefined;
 
   constructor(dialect: OpenAiDialect) {
     this.#dialect = dialect;
@@ -29,12 +30,21 @@ export class OpenAiRequestWriter {
   }
 
   write(request: ModelRequest): Buffer {
-    const system = this.#system(request.system);
-    const messages = request.messages.map(({ wire }) => wire);
-    const list = (system === "" ? messages : [system, ...messages]).join(",");
-    return Buffer.from(
-      `${this.#head}${list}]${this.#toolFields(request)}${this.#optionFields(request.options)}}`,
-    );
+    const start = this.#start(request.system);
+    const messages = request.messages.map(({ wire }) => wire).join(",");
+    const comma = messages === "" || request.system.length === 0 ? "" : ",";
+    const rest = `${comma}${messages}]${this.#toolFields(request)}${this.#optionFields(request.options)}}`;
+    // Apart, because one character beyond Latin-1 in either makes encoding the other slow as well.
+    return Buffer.concat([start, Buffer.from(rest)]);
+  }
+
+  /** Up to the conversation. Prompts rarely change, so the last one's bytes are kept. */
+  #start(system: readonly string[]): Buffer {
+    const text = system.join("\0");
+    if (this.#last?.text !== text) {
+      this.#last = { text, start: Buffer.from(`${this.#head}${this.#system(system)}`) };
+    }
+    return this.#last.start;
   }
 
   #system(texts: readonly string[]): string {

@@ -3,7 +3,7 @@ import { BeamclawError } from "../domain/error-catalogue.ts";
 import type { CommandInput, CommandName, CommandResult } from "./sqlite/commands.ts";
 import { backupTo } from "./sqlite/connection.ts";
 import { resultOf, SqliteCore } from "./sqlite/sqlite-core.ts";
-import { guarded } from "./sqlite/store-error.ts";
+import { guarded } from "./sqlite/statement.ts";
 import type { Writer, WriterNews } from "./writer.ts";
 
 /** Writes in the caller's own thread, each command a transaction: for tests, simulation and short-lived tools. */

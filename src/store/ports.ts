@@ -135,6 +135,7 @@ export interface FinishRun {
   readonly error: RunError | null;
   /** For `run.cancelled` and `run.expired`: `user`, `superseded`, `disconnected`, `queue_ttl` … */
   readonly reason: string;
+  /** Of the last model call; the steps' has been added as they were recorded. */
   readonly usage: Usage;
   readonly activeMs: number;
   /**

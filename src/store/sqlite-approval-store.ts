@@ -5,8 +5,7 @@ import type { ApprovalFilter, ApprovalStore, AskApproval, Decided, Fenced, Paged
 import type { Answer } from "./sqlite/approval-commands.ts";
 import { approvalColumns, approvalTables } from "./sqlite/approval-row.ts";
 import { isOneOf, PageQuery } from "./sqlite/page.ts";
-import { parameter } from "./sqlite/statement.ts";
-import { guarded } from "./sqlite/store-error.ts";
+import { guarded, parameter } from "./sqlite/statement.ts";
 import type { Writer } from "./writer.ts";
 
 interface ApprovalRow extends Approval {
@@ -15,6 +14,7 @@ interface ApprovalRow extends Approval {
 
 const selectApprovals = `SELECT ${approvalColumns}, a.key FROM ${approvalTables}`;
 
+/** Questions; what is pending is read through partial indexes, however many were ever asked. */
 export class SqliteApprovalStore implements ApprovalStore {
   readonly #db: Database.Database;
   readonly #writer: Writer;

@@ -4,7 +4,8 @@ import type { ContentPart, WireMessage } from "../domain/message.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AttachmentFiles, attachmentIdOf, isAttachmentId } from "./attachment-files.ts";
 import type { AttachmentStore } from "./ports.ts";
-import { guarded, storeIo } from "./sqlite/store-error.ts";
+import { guarded } from "./sqlite/statement.ts";
+import { storeIo } from "./sqlite/store-error.ts";
 import { attachmentUrl } from "./sqlite/wire.ts";
 import type { Writer } from "./writer.ts";
 

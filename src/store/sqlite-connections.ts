@@ -2,7 +2,7 @@ import type Database from "better-sqlite3";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import { InlineWriter } from "./inline-writer.ts";
 import { inMemory, openForReading, openForWriting } from "./sqlite/connection.ts";
-import { guarded } from "./sqlite/store-error.ts";
+import { guarded } from "./sqlite/statement.ts";
 import { WriterThread } from "./writer-thread.ts";
 import type { Writer, WriterNews } from "./writer.ts";
 

@@ -3,8 +3,7 @@ import type { Event, EventBody } from "../domain/event.ts";
 import type { RunId, SessionId } from "../domain/ids.ts";
 import type { EventFeed } from "./event-feed.ts";
 import type { EventStore } from "./ports.ts";
-import { parameter } from "./sqlite/statement.ts";
-import { guarded } from "./sqlite/store-error.ts";
+import { guarded, parameter } from "./sqlite/statement.ts";
 
 interface EventRow extends Omit<Event, "body"> {
   readonly body: string;
@@ -19,6 +18,7 @@ interface RunSpan {
 
 const maxLimit = 1_000;
 
+/** The journal: stored events by session, and news of those that are being committed. */
 export class SqliteEventStore implements EventStore {
   readonly #ofSession: Database.Statement<[string, number, number], EventRow>;
   readonly #ofRun: Database.Statement<[string, number, number, number, number], EventRow>;

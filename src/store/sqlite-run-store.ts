@@ -1,8 +1,7 @@
 import type Database from "better-sqlite3";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import type { RunId, SessionId } from "../domain/ids.ts";
-import { noUsage } from "../domain/message.ts";
-import type { Run, RunInput, RunState } from "../domain/run.ts";
+import type { Run, RunState } from "../domain/run.ts";
 import type {
   Accepted,
   AcceptRun,
@@ -14,8 +13,9 @@ import type {
   RunStore,
 } from "./ports.ts";
 import type { SqliteAttachmentStore } from "./sqlite-attachment-store.ts";
+import { encodeAccept, newRun } from "./sqlite/encoded-accept.ts";
 import { isOneOf, PageQuery } from "./sqlite/page.ts";
-import type { EncodedAccept, TakenRun } from "./sqlite/run-commands.ts";
+import type { TakenRun } from "./sqlite/run-commands.ts";
 import {
   decodeInput,
   decodeRun,
@@ -24,9 +24,7 @@ import {
   runColumns,
   type RunRow,
 } from "./sqlite/run-row.ts";
-import { parameter } from "./sqlite/statement.ts";
-import { guarded } from "./sqlite/store-error.ts";
-import { attachmentsOf, encodeMessage } from "./sqlite/wire.ts";
+import { guarded, parameter } from "./sqlite/statement.ts";
 import type { Writer } from "./writer.ts";
 
 interface OpenRow {
@@ -34,6 +32,7 @@ interface OpenRow {
   readonly state: RunState;
 }
 
+/** Runs by their rows. What a caller already knows is not read back, what it rarely looks at is read late. */
 export class SqliteRunStore implements RunStore {
   readonly #db: Database.Database;
   readonly #writer: Writer;
@@ -132,45 +131,4 @@ function takenRun(taken: TakenRun | null): Run | null {
   if (taken === null) return null;
   const input = decodeInput(taken);
   return decodeRun(taken, () => input);
-}
-
-function encodeAccept(request: AcceptRun, input: RunInput): EncodedAccept {
-  const { idempotency, start, limits, at, messageIds } = request;
-  const { input: _whole, ...run } = request.run;
-  const { messages, ...rest } = input;
-  const encoded = messages.map((message, index) => {
-    const id = messageIds[index];
-    if (id === undefined) throw new BeamclawError("internal", "store: a message of the input has no id");
-    return encodeMessage(id, message);
-  });
-  const attachments = [...new Set(messages.flatMap(attachmentsOf))];
-  return { run, input: JSON.stringify(rest), messages: encoded, attachments, idempotency, start, limits, at };
-}
-
-/** The run as the writer has just stored it; reading it back would cost a query and tell nothing new. */
-function newRun({ run, idempotency, at }: AcceptRun, input: RunInput, kind: "started" | "queued"): Run {
-  const { id, sessionId, principal, agent, ephemeral } = run;
-  const started = kind === "started";
-  return {
-    id,
-    sessionId,
-    principal,
-    agent,
-    kind: "chat",
-    state: started ? "running" : "queued",
-    ephemeral,
-    keyed: idempotency !== null,
-    attempt: started ? 1 : 0,
-    input,
-    createdAt: at,
-    startedAt: started ? at : null,
-    endedAt: null,
-    activeMs: 0,
-    finishReason: null,
-    output: null,
-    clientCalls: [],
-    error: null,
-    usage: noUsage,
-    approvalId: null,
-  };
 }

@@ -4,8 +4,7 @@ import type { Run } from "../domain/run.ts";
 import type { Page, Paged, Session, SessionStore, StoredMessage, TranscriptEntry } from "./ports.ts";
 import { openCallsOf } from "./sqlite/history.ts";
 import { PageQuery } from "./sqlite/page.ts";
-import { parameter } from "./sqlite/statement.ts";
-import { guarded } from "./sqlite/store-error.ts";
+import { guarded, parameter } from "./sqlite/statement.ts";
 import { refersToAttachment, splitLines, toolMessageWire } from "./sqlite/wire.ts";
 import type { Writer } from "./writer.ts";
 
@@ -31,9 +30,13 @@ const selectSessions = `
   SELECT key, id, principal, agent, channel, created_at AS createdAt, updated_at AS updatedAt,
     start_seq AS startSeq, next_seq AS messageCount FROM sessions`;
 
+/** Messages in one page of a history. */
+const maxMessages = 1_000;
+
 /** Sessions of stateless runs are nobody's: they are neither listed nor found. */
 const named = "ephemeral = 0";
 
+/** Sessions and what the model sees of them: ready-made bytes, read in one range of the clustered table. */
 export class SqliteSessionStore implements SessionStore {
   readonly #db: Database.Database;
   readonly #writer: Writer;
@@ -87,7 +90,7 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   async messages(id: SessionId, after: number, limit: number): Promise<readonly StoredMessage[]> {
-    return guarded(() => this.#messages.all(id, after, limit));
+    return guarded(() => this.#messages.all(id, after, Math.min(Math.max(1, limit), maxMessages)));
   }
 
   async transcript(run: Pick<Run, "id" | "sessionId" | "ephemeral">): Promise<readonly TranscriptEntry[]> {

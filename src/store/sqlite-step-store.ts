@@ -2,8 +2,7 @@ import type Database from "better-sqlite3";
 import type { MessageId, Principal, RunId } from "../domain/ids.ts";
 import type { CallKey, Fenced, RecordStep, StepStore, StoredCall, StoredStep } from "./ports.ts";
 import { keyLifetimeMs } from "./sqlite/idempotency.ts";
-import { parameter } from "./sqlite/statement.ts";
-import { guarded } from "./sqlite/store-error.ts";
+import { guarded, parameter } from "./sqlite/statement.ts";
 import type { Writer } from "./writer.ts";
 
 interface StepRow {
@@ -26,6 +25,7 @@ interface FoundRow {
   readonly step: number;
 }
 
+/** Steps as they were recorded, wherever their texts live by now. */
 export class SqliteStepStore implements StepStore {
   readonly #writer: Writer;
   readonly #steps: Database.Statement<[string], StepRow>;

@@ -1,12 +1,13 @@
 import type Database from "better-sqlite3";
 import type { TokenRecord, TokenStore } from "./ports.ts";
-import { guarded } from "./sqlite/store-error.ts";
+import { guarded } from "./sqlite/statement.ts";
 import type { Writer } from "./writer.ts";
 
 interface TokenRow extends Omit<TokenRecord, "scopes"> {
   readonly scopes: string;
 }
 
+/** Tokens by name; revoked ones stay listed, so that a log line naming one can be understood later. */
 export class SqliteTokenStore implements TokenStore {
   readonly #writer: Writer;
   readonly #list: Database.Statement<[], TokenRow>;

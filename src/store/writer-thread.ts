@@ -3,7 +3,13 @@ import { BeamclawError } from "../domain/error-catalogue.ts";
 import type { Event } from "../domain/event.ts";
 import { toError, Unreachable } from "../kernel/errors.ts";
 import type { CommandInput, CommandName, CommandResult } from "./sqlite/commands.ts";
-import { type Command, type CommandError, type CommandOutcome, resultOf } from "./sqlite/sqlite-core.ts";
+import {
+  type Command,
+  type CommandError,
+  type CommandOutcome,
+  errorFrom,
+  resultOf,
+} from "./sqlite/sqlite-core.ts";
 import type { FromWriter, ToWriter, WalSize, WriterSetup } from "./writer-protocol.ts";
 import type { Writer, WriterNews } from "./writer.ts";
 
@@ -66,17 +72,10 @@ export class WriterThread implements Writer {
       const text = "too many writes are waiting for the disk";
       return Promise.reject(new BeamclawError("overloaded", text, { retryAfterSeconds: 1 }));
     }
-    return new Promise((resolve, reject) => {
-      const settle = (outcome: CommandOutcome): void => {
-        try {
-          resolve(resultOf<N>(outcome));
-        } catch (error) {
-          reject(toError(error));
-        }
-      };
-      this.#queue.push({ command: { name, input }, settle });
-      this.#flushSoon();
-    });
+    const { promise, resolve: settle } = Promise.withResolvers<CommandOutcome>();
+    this.#queue.push({ command: { name, input }, settle });
+    this.#flushSoon();
+    return promise.then((outcome) => resultOf<N>(outcome));
   }
 
   async backup(file: string): Promise<void> {
@@ -87,7 +86,7 @@ export class WriterThread implements Writer {
     this.#backups.set(id, resolve);
     this.#send({ kind: "backup", id, file });
     const error = await promise;
-    if (error !== null) throw new BeamclawError(error.code, error.message);
+    if (error !== null) throw errorFrom(error);
   }
 
   async close(): Promise<void> {
@@ -138,7 +137,7 @@ export class WriterThread implements Writer {
         this.#backups.delete(message.id);
         return this.#tellIdle();
       case "trouble":
-        return this.#news.onError(new BeamclawError(message.error.code, message.error.message));
+        return this.#news.onError(errorFrom(message.error));
       case "ready":
       case "unusable":
         return; // told before this object existed
@@ -205,7 +204,7 @@ function ready(worker: Worker): Promise<void> {
       else reject(error instanceof BeamclawError ? error : unavailable(error.message));
     };
     const onMessage = (message: FromWriter): void =>
-      done(message.kind === "unusable" ? new BeamclawError(message.error.code, message.error.message) : null);
+      done(message.kind === "unusable" ? errorFrom(message.error) : null);
     const onExit = (): void => done(unavailable("the store's writer has ended"));
     worker.on("message", onMessage).on("error", done).on("exit", onExit);
   });

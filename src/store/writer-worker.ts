@@ -6,8 +6,7 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type Database from "better-sqlite3";
 import { Unreachable } from "../kernel/errors.ts";
 import { backupTo, openForWriting } from "./sqlite/connection.ts";
-import { type CommandError, SqliteCore } from "./sqlite/sqlite-core.ts";
-import { toStoreError } from "./sqlite/store-error.ts";
+import { type CommandError, SqliteCore, toCommandError } from "./sqlite/sqlite-core.ts";
 import type { FromWriter, ToWriter, WalSize, WriterSetup } from "./writer-protocol.ts";
 
 function start(port: MessagePort, setup: WriterSetup): void {
@@ -16,7 +15,7 @@ function start(port: MessagePort, setup: WriterSetup): void {
     port.on("message", (message: ToWriter) => loop.receive(message));
     send(port, { kind: "ready" });
   } catch (error) {
-    send(port, { kind: "unusable", error: errorOf(error) });
+    send(port, { kind: "unusable", error: toCommandError(error) });
   }
 }
 
@@ -46,7 +45,8 @@ class WriterLoop {
         void this.#backup(message.id, message.file);
         return;
       case "close":
-        this.#db.close(); // the last connection to close checkpoints
+        this.#checkpoint("truncate"); // the readers' connection is still open, so closing alone would not
+        this.#db.close();
         return this.#port.close();
       default:
         throw new Unreachable(message);
@@ -58,7 +58,7 @@ class WriterLoop {
     try {
       this.#db.pragma(`wal_checkpoint(${mode})`);
     } catch (error) {
-      send(this.#port, { kind: "trouble", error: errorOf(error) });
+      send(this.#port, { kind: "trouble", error: toCommandError(error) });
     }
   }
 
@@ -67,7 +67,7 @@ class WriterLoop {
     try {
       await backupTo(this.#db, file);
     } catch (thrown) {
-      error = errorOf(thrown);
+      error = toCommandError(thrown);
     }
     send(this.#port, { kind: "backup_done", id, error });
   }
@@ -81,11 +81,6 @@ class WriterLoop {
 
 function send(port: MessagePort, message: FromWriter): void {
   port.postMessage(message);
-}
-
-function errorOf(thrown: unknown): CommandError {
-  const { code, message } = toStoreError(thrown);
-  return { code, message };
 }
 
 if (parentPort !== null) start(parentPort, workerData); // last: classes are not hoisted

@@ -65,6 +65,14 @@ describe("a plain turn", () => {
     expect(said(submitted.live)).toBe("Let me look.|It is blue.");
   });
 
+  test("usage adds up over the steps of a run", async () => {
+    const { tool } = recordingTool("look", "none");
+    await using world = await World.open({ tools: [tool] });
+    const usage = { promptTokens: 10, completionTokens: 2 };
+    world.provider.add({ calls: [call("look", "a")], usage }, { deltas: ["done"], usage });
+    expect((await world.say("look")).run.usage).toEqual({ promptTokens: 20, completionTokens: 4 });
+  });
+
   test("an empty answer is not silence", async () => {
     await using world = await World.open();
     world.provider.add(say());

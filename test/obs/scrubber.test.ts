@@ -40,6 +40,15 @@ describe("corpus", () => {
     expect(keyBlocks.filter((text) => pieces.some((piece) => scrubText(text).includes(piece)))).toEqual([]);
   });
 
+  test("a second pass takes nothing more", () => {
+    const texts = plantedSecrets.flatMap(({ secret }) =>
+      surroundings.map((text) => text.replace("@", () => secret)),
+    );
+    const values = plainValues.flatMap((value) => notations.map((text) => text.replace("@", () => value)));
+    const once = [...texts, ...values, ...keyBlocks].map((text) => scrubText(text));
+    expect(once.map((text) => scrubText(text))).toEqual(once);
+  });
+
   verifies("W20", "ordinary text is left alone", () => {
     const alarms = ordinaryTexts
       .map((text) => scrubText(text))
@@ -176,16 +185,6 @@ describe("known values", () => {
 });
 
 describe("hostile input", () => {
-  test("property: scrubbing twice changes nothing more", () => {
-    assert(
-      property(hostileText, (text) => {
-        const once = scrubText(text);
-        expect(scrubText(once)).toBe(once);
-      }),
-      { numRuns: 1_000 },
-    );
-  });
-
   test("property: a planted secret never survives", () => {
     const separated = array(string({ maxLength: 3 }), { maxLength: 2 }).map(
       (parts) => ` ${parts.join(" ")} `,
@@ -207,14 +206,12 @@ describe("hostile input", () => {
     ...'password= password:x key= eyJ sk- ghp_a 123456: https://a: M token:" =\\\\" \\ api_key=< <token> Maaaaaaaaaaaaaaaaaaaaaaaaa.'.split(
       " ",
     ),
-    ...[
-      "-----BEGIN ",
-      "-----BEGIN PRIVATE KEY-----\n",
-      "secret : ",
-      "curl -u ",
-      "Bearer ",
-      "token:          ",
-    ],
+    "-----BEGIN ",
+    "-----BEGIN PRIVATE KEY-----\n",
+    "secret : ",
+    "curl -u ",
+    "Bearer ",
+    "token:          ",
   ])("takes linear time on a long run of %j", (piece) => {
     const text = piece.repeat(Math.ceil(150_000 / piece.length));
     expect(scrubText(text).length).toBeLessThanOrEqual(text.length * 3);

@@ -90,7 +90,7 @@ describe("whatever happens in whatever order", () => {
           await store.close();
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 200 },
     );
   });
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { beforeAll, describe } from "vitest";
 import type { Store } from "../../src/store/ports.ts";
-import { makeFolder, openedStore, openStore, removeFolder } from "./fixtures.ts";
+import { type Backend, makeFolder, openedStore, openStore, removeFolder } from "./fixtures.ts";
 import { start } from "./requests.ts";
 import { storeContract } from "./store-contract.ts";
 
@@ -11,16 +11,20 @@ describe("in memory", () => {
 });
 
 describe("in a file", () => {
-  storeContract(() => openedStore("file"));
+  sharedContract("file");
 });
 
-/** Starting a thread for each test would take most of the suite's time, so the tests share one and empty it. */
 describe("through the writer thread", () => {
+  sharedContract("thread");
+});
+
+/** Making a file or starting a thread for each test would take most of the time: the tests share one and empty it. */
+function sharedContract(backend: Backend): void {
   let folder = "";
   let store: Store;
   beforeAll(async () => {
     folder = await makeFolder();
-    store = await openStore("thread", folder);
+    store = await openStore(backend, folder);
     return async () => {
       await store.close();
       await removeFolder(folder);
@@ -29,14 +33,16 @@ describe("through the writer thread", () => {
   storeContract(async () => {
     empty(join(folder, "beamclaw.db"));
     // One of the tests closes its store.
-    if (!(await works(store))) store = await openStore("thread", folder);
+    if (!(await works(store))) store = await openStore(backend, folder);
     return store;
   });
-});
+}
 
 function empty(file: string): void {
   const db = new Database(file);
-  db.exec("DELETE FROM sessions; DELETE FROM idempotency; DELETE FROM tokens; DELETE FROM attachments");
+  db.exec(
+    "BEGIN; DELETE FROM sessions; DELETE FROM idempotency; DELETE FROM tokens; DELETE FROM attachments; COMMIT",
+  );
   db.close();
 }
 

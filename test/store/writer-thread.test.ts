@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -137,6 +138,7 @@ test("a backup is a whole store of its own, taken while writing goes on", async 
   expect(more.kind).toBe("queued");
   await expect(store.backup(copy)).rejects.toMatchObject({ code: "invalid_request" });
   await store.close();
+  expect(statSync(join(folder, "beamclaw.db-wal")).size).toBe(0); // closing leaves nothing to replay
   const restored = new Database(copy);
   expect(restored.pragma("integrity_check", { simple: true })).toBe("ok");
   expect(restored.prepare("SELECT id FROM runs WHERE id = ?").pluck().get(run.id)).toBe(run.id);

@@ -66,7 +66,8 @@ const WINDOW = 80;
 function ruleOf(family: Family, tail: Tail): Rule {
   return (text, at, prefix, final) => {
     if (!startsToken(text, at)) return pass;
-    if (family.notInBase64 === true && /[+/]/.test(text[at - 1] ?? "")) return pass;
+    if (family.notInBase64 === true && /[A-Za-z0-9][+/]$/.test(text.slice(Math.max(0, at - 2), at)))
+      return pass;
     const start = at + prefix.length;
     const end = runEnd(text, start, family.body, start + WINDOW);
     const length = end - start;

@@ -41,8 +41,9 @@ function kindAt(text: string, start: number, end: number): NameKind | null {
   const kind = kindOfName(name) ?? (letters > 0 ? kindOfName(name.slice(letters)) : null);
   if (kind !== null) return kind;
   const bare = name.slice(letters).toLowerCase();
-  const inQuery = /[?&]$|\\u0026$/.test(text.slice(Math.max(0, start - 1), start + letters));
-  if (inQuery && QUERY_SECRETS.has(bare)) return "shaped";
+  if (QUERY_SECRETS.has(bare) && /[?&]$|\\u0026$/.test(text.slice(Math.max(0, start - 1), start + letters))) {
+    return "shaped";
+  }
   if (bare !== "key") return null;
   const before = /([A-Za-z]+) $/.exec(text.slice(Math.max(0, start - 16), start))?.[1];
   return before === undefined ? null : kindOfName(`${before}_key`);
@@ -57,7 +58,8 @@ const MAX_BLANKS = 64;
 function judgeSeparator(text: string, name: Name, final: boolean): Verdict {
   const closed = runEnd(text, name.end, isCloser, name.end + 8);
   const at = runEnd(text, closed, isBlank, closed + MAX_BLANKS);
-  if (at + 2 >= text.length && !final) return more(name.end);
+  const mayGrow = at === text.length || (at + 2 >= text.length && /[=:!]/.test(text[at] ?? ""));
+  if (mayGrow && !final) return more(name.end);
   const separator = SEPARATOR.exec(text.slice(at, at + 3))?.[0];
   if (separator !== undefined) return judgeAssigned(text, name, at, separator, final);
   if (text[at] === ">" && at === name.end && text[name.start - 1] === "<") {

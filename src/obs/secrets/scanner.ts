@@ -1,6 +1,6 @@
 import { isWord, MAX_NAME, wordStart } from "./characters.ts";
 import { judge, TRIGGER_EDGE, type Trigger } from "./triggers.ts";
-import { LOOK_BACK, MARK, type Tail } from "./verdict.ts";
+import { LOOK_BACK, MARK, type Tail, type Verdict } from "./verdict.ts";
 
 /** In a word too long for a name, only its end can still become a trigger. */
 const LONGEST_TRIGGER = 32;
@@ -40,19 +40,35 @@ export class Scanner {
       const verdict = judge(this.#text, trigger, final);
       if (verdict.kind === "pass") {
         this.#next = trigger.at + 1;
-      } else if (verdict.kind === "more") {
-        this.#next = trigger.at;
-        shown += this.#showUpTo(verdict.from);
-        break;
-      } else {
-        shown += this.#showUpTo(verdict.from) + MARK;
-        this.#tail = verdict.tail;
-        this.#taken = 0;
-        this.#next = Math.max(this.#next, trigger.at + 1);
+        continue;
       }
+      const before = this.#secretBefore(verdict.from, trigger, final);
+      shown += this.#showUpTo(before?.from ?? verdict.from);
+      if (verdict.kind === "more" || before?.kind === "more") {
+        this.#next = trigger.at;
+        break;
+      }
+      shown += MARK;
+      this.#decided = Math.max(this.#decided, verdict.from);
+      this.#next = trigger.at + 1;
+      this.#tail = verdict.tail;
+      this.#taken = 0;
     }
     this.#forget(final);
     return shown;
+  }
+
+  /**
+   * Between a trigger and what it gives away, a name for instance, another secret may stand. Then nothing from
+   * that one on is shown either.
+   */
+  #secretBefore(end: number, { at }: Trigger, final: boolean): Exclude<Verdict, { kind: "pass" }> | null {
+    for (let next = this.#search(this.#text, at + 1); next !== null && next.at < end;) {
+      const verdict = judge(this.#text, next, final);
+      if (verdict.kind !== "pass" && verdict.from < end) return verdict;
+      next = this.#search(this.#text, next.at + 1);
+    }
+    return null;
   }
 
   /** Drops what belongs to the open secret; false while it may go on in text to come. */

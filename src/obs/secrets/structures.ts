@@ -84,16 +84,15 @@ export const userinfoRule: Rule = (text, at, word, final) => {
   const open = end === text.length && !final && end - start < MAX_AUTHORITY;
   const authority = text.slice(start, end);
   const colon = authority.indexOf(":");
-  const user = colon < 0 ? authority : authority.slice(0, colon);
   if (open) {
-    const isHost = colon < 0 || /^\d{0,5}$/.test(authority.slice(colon + 1)) || isBareToken(user);
+    const isHost = colon < 0 || /^\d{0,5}$/.test(authority.slice(colon + 1));
     return more(isHost ? start : start + colon + 1);
   }
   const sign = authority.lastIndexOf("@");
   if (sign < 0) return pass;
-  const from = colon < 0 || colon > sign || isBareToken(user) ? 0 : colon + 1;
+  const from = colon < 0 || colon > sign ? 0 : colon + 1;
   const secret = authority.slice(from, sign);
-  if (secret === "" || isPlaceholder(secret) || (from === 0 && !isBareToken(user))) return pass;
+  if (secret === "" || isPlaceholder(secret) || (from === 0 && !isBareToken(secret))) return pass;
   return redact(start + from, fixedTail(secret.length));
 };
 
@@ -105,7 +104,7 @@ function authorityEnd(text: string, start: number): number {
   return isPlain ? end : runEnd(text, start, inArgument, start + MAX_AUTHORITY);
 }
 
-const isBareToken = (user: string): boolean => /^[^@]{20,}/.test(user) && looksRandom(user);
+const isBareToken = (user: string): boolean => user.length >= 20 && looksRandom(user);
 
 const webhookTail = runTail((code) => isWord(code) || code === 47);
 
@@ -130,7 +129,7 @@ export const curlUserRule: Rule = (text, at, word, final) => {
   const colon = argument.indexOf(":");
   const password = argument.slice(colon + 1);
   if (colon < 0 || password === "" || isPlaceholder(password) || /^\d+$/.test(password)) return pass;
-  return redact(isBareToken(argument.slice(0, colon)) ? start : start + colon + 1, runTail(inArgument));
+  return redact(start + colon + 1, runTail(inArgument));
 };
 
 // === Bot tokens

@@ -42,7 +42,7 @@ const source = [
   ...[...names, ...schemes].map(anyCase),
   "(?<![\\w-])(?:-u|--user)",
   "(?<=[?&])(?:[sS]ig|code|X-Amz-Sig)",
-  "\\d{6,12}:",
+  "(?<!\\d)\\d{6,12}:",
   "[MNO][\\w-]{22,28}\\.",
 ].join("|");
 

@@ -1,11 +1,11 @@
 import type Database from "better-sqlite3";
 import type { EventBody } from "../../domain/event.ts";
-import { noUsage, textOf, type WireMessage } from "../../domain/message.ts";
+import { addUsage, noUsage, textOf, type WireMessage } from "../../domain/message.ts";
 import { Unreachable } from "../../kernel/errors.ts";
 import type { Fenced, FinishRun } from "../ports.ts";
 import { fenced, type OpenRun } from "./open-runs.ts";
 import type { Parts } from "./parts.ts";
-import type { RunRow } from "./run-row.ts";
+import { decodeUsage, type RunRow } from "./run-row.ts";
 
 export type FinishOutcome =
   { readonly kind: "finished"; readonly row: RunRow; readonly queued: boolean } | Fenced;
@@ -93,7 +93,9 @@ export class RunEnds {
       finishReason,
       clientCalls: clientCalls.length === 0 ? null : JSON.stringify(clientCalls),
       error: ending.error === null ? null : JSON.stringify(ending.error),
-      usage: JSON.stringify(ending.usage),
+      usage: JSON.stringify(
+        run.row.usage === null ? ending.usage : addUsage(decodeUsage(run.row.usage), ending.usage),
+      ),
     };
     this.#end.run({
       ...columns,

@@ -14,6 +14,7 @@ export interface ResetSession {
   readonly at: number;
 }
 
+/** Changes of whole sessions; their messages come and go with runs only. */
 export class SessionCommands {
   readonly #parts: Parts;
   readonly #move: Database.Statement<[number, number, number, number, number]>;

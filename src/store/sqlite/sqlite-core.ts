@@ -15,6 +15,8 @@ export interface Command {
 export interface CommandError {
   readonly code: ErrorCode;
   readonly message: string;
+  /** Where the error came from: the stack of the original. */
+  readonly origin?: string;
 }
 
 export type CommandOutcome =
@@ -94,11 +96,21 @@ export class SqliteCore {
 /** What the caller of a command named `N` is told: its result, or its error thrown. */
 export function resultOf<N extends CommandName>(outcome: CommandOutcome | undefined): CommandResult<N> {
   if (outcome === undefined) throw new BeamclawError("internal", "store: a batch left a command unanswered");
-  if (outcome.kind === "failed") throw new BeamclawError(outcome.error.code, outcome.error.message);
+  if (outcome.kind === "failed") throw errorFrom(outcome.error);
   return outcome.value as CommandResult<N>; // the batch ran the command of that name
 }
 
+/** Makes an error ready to be passed to another thread. */
+export function toCommandError(thrown: unknown): CommandError {
+  const { code, message, cause } = toStoreError(thrown);
+  const origin = cause instanceof Error ? cause.stack : undefined;
+  return { code, message, ...(origin !== undefined && { origin }) };
+}
+
+export function errorFrom({ code, message, origin }: CommandError): BeamclawError {
+  return new BeamclawError(code, message, { cause: origin });
+}
+
 function failure(thrown: unknown): CommandOutcome {
-  const { code, message } = toStoreError(thrown);
-  return { kind: "failed", error: { code, message } };
+  return { kind: "failed", error: toCommandError(thrown) };
 }

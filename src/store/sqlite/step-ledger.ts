@@ -141,15 +141,10 @@ export class StepLedger {
     const open = this.#calls.all(run.key, step).filter((call) => call.state !== "settled");
     const asked = awaitClient ? open.filter((call) => call.client === 1) : [];
     const passedOver = open.filter((call) => !asked.includes(call));
-    for (const call of passedOver) this.#storeResult(run, step, call, { ok: false, text }, at);
-    if (this.#step.get(run.key, step)?.settled === 0) this.#join(run, step, at);
-    else
-      this.#appendResults(
-        run,
-        step,
-        passedOver.map((call) => ({ ...call, result: text })),
-        at,
-      );
+    const results = passedOver.map((call) => this.#storeResult(run, step, call, { ok: false, text }, at));
+    const joined = this.#step.get(run.key, step)?.settled === 1;
+    if (joined) this.#appendResults(run, step, results, at);
+    else this.#join(run, step, at);
     if (asked.length > 0 && !run.ephemeral) run.lane.openCalls = JSON.stringify(asked.map((c) => c.callId));
     return asked.map((call) => ({ id: call.callId, name: call.tool, arguments: call.arguments }));
   }
@@ -179,9 +174,10 @@ export class StepLedger {
     if (result !== null) this.#told(run, step, call, at, { type: "tool.finished", ok: result.ok });
   }
 
-  #storeResult(run: OpenRun, step: number, call: CallRow, result: CallResult, at: number): void {
-    this.#settleCall.run(Number(result.ok), result.text, run.key, step, call.position);
-    this.#told(run, step, call, at, { type: "tool.finished", ok: result.ok });
+  #storeResult(run: OpenRun, step: number, call: CallRow, { ok, text }: CallResult, at: number): CallRow {
+    this.#settleCall.run(Number(ok), text, run.key, step, call.position);
+    this.#told(run, step, call, at, { type: "tool.finished", ok });
+    return { ...call, state: "settled", result: text };
   }
 
   /** In call order; the step stays open while the client owes an answer. Ephemeral runs keep their steps apart. */

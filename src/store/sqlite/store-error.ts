@@ -17,6 +17,9 @@ const causes: Readonly<Record<string, string>> = {
   SQLITE_NOMEM: "memory is short",
 };
 
+/** How better-sqlite3 refuses a statement after its connection was closed; the error has no code of its own. */
+const closedConnection = "The database connection is not open";
+
 /**
  * Classifies whatever a database call threw. Trouble with the disk or the file becomes `store_unavailable`;
  * anything else is a defect of ours and becomes `internal`, its cause kept.
@@ -30,16 +33,9 @@ export function toStoreError(thrown: unknown): BeamclawError {
     }
   }
   const error = toError(thrown);
+  if (error.message === closedConnection)
+    return new BeamclawError("store_unavailable", "the store is closed");
   return new BeamclawError("internal", `store: ${error.message}`, { cause: error });
-}
-
-/** Runs a database call, its errors classified. */
-export function guarded<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    throw toStoreError(error);
-  }
 }
 
 /** Runs file work of the store; whatever the file system refuses makes the store unavailable. */

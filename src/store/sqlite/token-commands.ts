@@ -1,6 +1,7 @@
 import type Database from "better-sqlite3";
 import type { TokenRecord } from "../ports.ts";
 
+/** Tokens; `tokens_live` holds that a name has one that works. */
 export class TokenCommands {
   readonly #insert: Database.Statement<
     [string, string, string, string | null, number, number | null, number | null]
@@ -18,6 +19,7 @@ export class TokenCommands {
     this.#revoke = db.prepare("UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL");
   }
 
+  /** An expired token does not hold its name: it is retired on the way. */
   create(token: TokenRecord): boolean {
     this.#retireExpired.run(token.name, token.createdAt);
     if (this.#live.get(token.name) !== undefined) return false;

@@ -101,6 +101,8 @@ export const surroundings: readonly string[] = [
   "curl -H 'X-Custom: @' https://example.test",
   "a\n\t- @\nb",
   "<td>@</td>",
+  "https://@:x-oauth-basic\u0040host.test/repo.git",
+  "curl -u @:x https://host.test",
   "error: 401 for @ at line 3",
 ];
 

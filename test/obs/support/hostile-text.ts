@@ -6,7 +6,17 @@ const pieces = [
   ...'= : :: := == => " \' ` \\ \\" \\\\\\" \\n \\u0026token= %3D < > </ { } ( ) [ ] , ; & ? @ / * # . - _ --'.split(
     " ",
   ),
-  ...["Bearer ", "Basic ", " ", "  ", "\t", "\n", "\r\n", " = ", ": ", "curl -u ", "export "],
+  "Bearer ",
+  "Basic ",
+  " ",
+  "  ",
+  "\t",
+  "\n",
+  "\r\n",
+  " = ",
+  ": ",
+  "curl -u ",
+  "export ",
   ..."sk- ghp_ AKIA SG. BSA xoxb- hf_ sk_live_ eyJ beamclaw_ 123456789: AA :// -u ?key= ?sig= user host".split(
     " ",
   ),
@@ -14,8 +24,13 @@ const pieces = [
   ..."eyJhbGciOiJIUzI1NiJ9 .eyJzdWIiOiIxIn0 Mxxxxxxxxxxxxxxxxxxxxxxxx .abcdef. $VAR ${X} [REDACTED]".split(
     " ",
   ),
-  ...["-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----", "-----BEGIN", "MIIE", "oooo"],
-  ...["discord.com/api/webhooks/", "hooks.slack.com/services/"],
+  "-----BEGIN RSA PRIVATE KEY-----",
+  "-----END RSA PRIVATE KEY-----",
+  "-----BEGIN",
+  "MIIE",
+  "oooo",
+  "discord.com/api/webhooks/",
+  "hooks.slack.com/services/",
 ];
 
 /** Runs longer than any bound of the scanner. */

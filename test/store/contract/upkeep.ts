@@ -85,6 +85,7 @@ export function upkeepContract(open: Open): void {
       await store.close();
       await expect(store.probe(start)).rejects.toMatchObject({ code: "store_unavailable" });
       await expect(store.runs.accept(acceptRequest())).rejects.toMatchObject({ code: "store_unavailable" });
+      await expect(store.runs.openSessions()).rejects.toMatchObject({ code: "store_unavailable" });
       await expect(store.backup("/nowhere/x.db")).rejects.toMatchObject({ code: "store_unavailable" });
     });
   });

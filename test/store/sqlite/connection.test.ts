@@ -4,7 +4,7 @@ import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { inMemory, openForReading, openForWriting } from "../../../src/store/sqlite/connection.ts";
 import { applicationId, migrate, migrations } from "../../../src/store/sqlite/migrations.ts";
-import { guarded } from "../../../src/store/sqlite/store-error.ts";
+import { guarded } from "../../../src/store/sqlite/statement.ts";
 import { temporaryFolder } from "../fixtures.ts";
 
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
