@@ -10,6 +10,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/system/**"],
           isolate: false, // no module keeps state, so files can share what they import
+          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -19,6 +20,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
