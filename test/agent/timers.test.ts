@@ -22,7 +22,9 @@ test("a question that is asked while the timers sleep expires at its time, not a
   const waiting = await world.say("touch x");
   if (waiting.kind !== "waiting") throw new Error(waiting.kind);
   await world.clock.advance(waiting.approval.expiresAt - world.clock.now());
-  expect(await Promise.race([expired, Promise.resolve("not yet")])).toMatchObject({ id: waiting.approval.id });
+  expect(await Promise.race([expired, Promise.resolve("not yet")])).toMatchObject({
+    id: waiting.approval.id,
+  });
   stop.abort();
   await running;
 });
