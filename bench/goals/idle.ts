@@ -4,7 +4,6 @@ import { Gateway } from "../gateway.ts";
 import type { Options } from "../options.ts";
 import { wakeUps } from "../proc.ts";
 import type { Rig } from "../rig.ts";
-import { fewestRounds, takeRound, undisturbed, type Round } from "../rounds.ts";
 import { median, spread } from "../statistics.ts";
 import { quietFloor, subjects, type Subject } from "../subjects.ts";
 import { judgeRounds, type Row } from "../verdict.ts";
@@ -19,6 +18,7 @@ interface Idle {
   readonly wakeUpsPerSecond: number;
 }
 
+/** Memory is no matter of a busy neighbour, so no pair is ever dropped. */
 interface Pair {
   readonly subject: Idle;
   readonly floor: Idle;
@@ -29,17 +29,15 @@ export async function measureIdle(
   options: Options,
   say: (text: string) => void,
 ): Promise<readonly Row[]> {
-  const rounds: Round<Pair>[] = [];
+  const pairs: Pair[] = [];
   for (let i = 0; i < options.size.idleRounds; i += 1) {
     say(`idle: round ${i + 1}`);
-    rounds.push(
-      await takeRound(async () => ({
-        subject: await watch(rig, subjects[options.subject]),
-        floor: await watch(rig, quietFloor),
-      })),
-    );
+    pairs.push({
+      subject: await watch(rig, subjects[options.subject]),
+      floor: await watch(rig, quietFloor),
+    });
   }
-  return [idleRow(undisturbed(rounds).rounds, fewestRounds(rounds.length))];
+  return [idleRow(pairs)];
 }
 
 async function watch(rig: Rig, subject: Subject): Promise<Idle> {
@@ -55,7 +53,7 @@ async function watch(rig: Rig, subject: Subject): Promise<Idle> {
   };
 }
 
-function idleRow(pairs: readonly Pair[], minimum: number): Row {
+function idleRow(pairs: readonly Pair[]): Row {
   const ratios = pairs.map(({ subject, floor }) => subject.rssBytes / floor.rssBytes);
   const bar = { atMost: 1.4 };
   const of = (figure: (pair: Pair) => number): number => median(pairs.map(figure));
@@ -68,7 +66,7 @@ function idleRow(pairs: readonly Pair[], minimum: number): Row {
     floor: of(({ floor }) => floor.rssBytes) / 2 ** 20,
     ratio: spread(ratios),
     bar,
-    verdict: judgeRounds(ratios, bar, minimum),
+    verdict: judgeRounds(ratios, bar, pairs.length),
     notes: [
       `idle CPU ${(of(({ subject }) => subject.cpuShare) * 100).toFixed(1)} % of a core, ` +
         `${of(({ subject }) => subject.wakeUpsPerSecond).toFixed(1)} wake-ups/s`,

@@ -8,9 +8,12 @@ import { subjects, type SubjectName } from "../subjects.ts";
 import { judgeValue, type Row } from "../verdict.ts";
 
 const KIB = 1024;
-/** Readings after the warm-up: the slope is between them, so what is paid once does not count. */
+/** The slope is between the readings that follow a warm-up, so what is paid once does not count. */
+const WARM_UP_STEPS = 2;
 const STEPS = 3;
 const CALLERS = 16;
+/** What the last runs leave for their readers is dropped within this time. */
+const SETTLE_MS = 2_000;
 /** Longer than `idleSeconds` and a sweep after it, as the passivating gateway is configured. */
 const PASSIVATION_MS = 4_000;
 
@@ -30,8 +33,8 @@ export async function measureSessions(
   const directory = rig.newDirectory(subject);
   if (only.has("G6")) {
     say("sessions: resident");
-    const resident = await growth(rig, subject, directory, size.residentSessions, 0);
-    const floor = await growth(rig, "floor", rig.newDirectory("floor"), size.residentSessions, 0);
+    const resident = await growth(rig, subject, directory, size.residentSessions, "resident");
+    const floor = await growth(rig, "floor", rig.newDirectory("floor"), size.residentSessions, "resident");
     measured.push(
       row("G6", "heap per resident idle session", "B", resident.heap, KIB, floor.heap),
       row("G6", "RSS per resident idle session", "B", resident.rss, KIB, floor.rss),
@@ -39,7 +42,7 @@ export async function measureSessions(
   }
   if (only.has("G7")) {
     say("sessions: passivated");
-    const passivated = await growth(rig, subject, directory, size.residentSessions, PASSIVATION_MS);
+    const passivated = await growth(rig, subject, directory, size.residentSessions, "passivated");
     const empty = await atStart(rig, subject, rig.newDirectory(subject));
     const full = await atStart(rig, subject, directory);
     measured.push(
@@ -65,20 +68,20 @@ async function growth(
   name: SubjectName,
   directory: string,
   sessions: number,
-  restMs: number,
+  kept: "resident" | "passivated",
 ): Promise<Growth> {
-  const idleSeconds = restMs > 0 ? 1 : 3600;
+  const idleSeconds = kept === "passivated" ? 1 : 3600;
   const place = { directory, upstream: rig.modelPort, idleSeconds, probe: "heap" } as const;
   await using gateway = await Gateway.start(subjects[name], place);
   const heap: Point[] = [];
   const rss: Point[] = [];
-  for (let step = 0; step <= STEPS; step += 1) {
-    const prefix = `${restMs > 0 ? "passive" : "resident"}${step}`;
+  for (let step = 0; step < WARM_UP_STEPS + STEPS; step += 1) {
+    const prefix = `${kept}${step}`;
     const outcome = await rig.load(gateway, { callers: CALLERS, turns: sessions, prefix, sessions });
     if (outcome.turns < sessions) throw new Error(`${name}: ${outcome.problem}`);
-    await sleep(restMs);
+    await sleep(kept === "passivated" ? PASSIVATION_MS : SETTLE_MS);
     const reading = await gateway.read();
-    if (step === 0) continue; // caches filled, code compiled
+    if (step < WARM_UP_STEPS) continue; // caches fill, code is compiled, and dropped again where it grew cold
     heap.push({ x: step * sessions, y: reading.heapBytes });
     rss.push({ x: step * sessions, y: reading.rssBytes });
   }

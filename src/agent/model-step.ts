@@ -60,7 +60,7 @@ export async function callModel(
       outcome.kind === "failed" ? outcome.failure.code : outcome.kind === "cancelled" ? "cancelled" : null,
     usage: outcome.kind === "answered" ? outcome.answer.usage : null,
   });
-  return outcome.kind === "answered" ? settleText(live, outcome) : outcome;
+  return outcome.kind === "answered" ? settleText(ask, outcome) : outcome;
 }
 
 /**
@@ -116,9 +116,11 @@ async function buildRequest(ask: ModelStep): Promise<ModelRequest | null> {
   };
 }
 
+/** A client's tool hides ours of the same name: names are unique to a model, and its calls go to the client. */
 function offeredTools({ services, run, profile }: ModelStep): readonly ToolDefinition[] {
+  const theirs = run.input.clientTools;
   const own = services.tools.offered(profile.autonomy, run.input.origin.effects);
-  return [...own, ...run.input.clientTools];
+  return [...own.filter((tool) => !theirs.some(({ name }) => name === tool.name)), ...theirs];
 }
 
 function exceeds(
@@ -148,11 +150,17 @@ function show(live: LiveRunWriter, text: string): void {
   if (text !== "") live.append(text);
 }
 
-/** The text that counts is the one that was shown: scrubbed, and never silence where the turn ends. */
-function settleText(live: LiveRunWriter, outcome: ModelOutcome & { kind: "answered" }): ModelOutcome {
+/**
+ * The text that counts is the one that was shown: scrubbed, and never silence where the turn ends. Calls of a model
+ * that was told to conclude are not made, so they are no answer either.
+ */
+function settleText(
+  { live, conclusion }: Pick<ModelStep, "live" | "conclusion">,
+  outcome: ModelOutcome & { kind: "answered" },
+): ModelOutcome {
   const { answer } = outcome;
   const shown = live.segments.at(-1)?.text ?? "";
-  if (shown === "" && answer.calls.length === 0) {
+  if (shown === "" && (answer.calls.length === 0 || conclusion !== null)) {
     live.append(emptyAnswer);
     return { kind: "answered", answer: { ...answer, text: emptyAnswer } };
   }

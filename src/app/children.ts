@@ -9,6 +9,7 @@ import type { Door, GatewayDeps, GatewayOptions } from "../gateway/ports.ts";
 import { isLoopback } from "../gateway/rate-limit.ts";
 import { createGateway } from "../gateway/server.ts";
 import { TokenBook } from "../gateway/tokens.ts";
+import { toError } from "../kernel/errors.ts";
 import { watchLag } from "../kernel/lag-watchdog.ts";
 import { onAbort } from "../kernel/scope.ts";
 import type { Child } from "../kernel/supervisor.ts";
@@ -71,6 +72,8 @@ function storeChild({ parts, database }: ChildrenOptions): Child {
       workerUrl: database.program,
       ...(first !== null && { boot: first }),
       onError: reject,
+    }).catch((thrown: unknown) => {
+      throw naming(database.file, toError(thrown));
     });
     try {
       using _store = parts.store.provide(store);
@@ -84,6 +87,10 @@ function storeChild({ parts, database }: ChildrenOptions): Child {
     }
   };
 }
+
+/** Whoever starts the daemon has to know which file is meant. */
+const naming = (file: string, error: Error): Error =>
+  error.message.includes(file) ? error : new Error(`${file}: ${error.message}`, { cause: error });
 
 function sessionsChild(parts: DaemonParts): Child {
   return async ({ signal, ready }) => {

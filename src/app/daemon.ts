@@ -4,17 +4,13 @@
  */
 import { SystemClock } from "../kernel/clock.ts";
 import { WriterBoot } from "../store/writer-boot.ts";
-import type { DaemonOptions } from "./daemon-module.ts";
+import type { DaemonOptions, Prepared } from "./daemon-module.ts";
 import { acquireLock } from "./lock.ts";
 
 /** The writer thread, before it is known where the database is. */
 export const prepareDaemon = (): WriterBoot => new WriterBoot(writerProgram());
 
-export async function runDaemon(
-  options: DaemonOptions,
-  prepared: AsyncDisposable = prepareDaemon(),
-): Promise<number> {
-  await using boot = prepared instanceof WriterBoot ? prepared : prepareDaemon();
+export async function runDaemon(options: DaemonOptions, prepared?: Prepared): Promise<number> {
   const version = options.installation.readVersion();
   const attempt = acquireLock(options.home, {
     pid: process.pid,
@@ -29,6 +25,7 @@ export async function runDaemon(
     return 1;
   }
   using _lock = attempt.lock; // held until everything is closed
+  await using boot = prepared instanceof WriterBoot ? prepared : prepareDaemon();
   const file = options.loaded.config.store.path ?? options.home.database;
   boot.open({ file });
   const { serve } = await import("./serve.ts");

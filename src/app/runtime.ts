@@ -47,7 +47,7 @@ export function buildRuntime({ loaded, home, env, workspaces, shared }: RuntimeO
   const runner = processRunner(config.tools, clock, home.root);
   const providers = createProviders(config.providers, apiKeys(loaded), {
     ...shared,
-    scrub: scrubber.scrubText,
+    scrub: (text) => scrubber.scrubText(text),
   });
   const provider = providers.get(chosen.name);
   if (provider === undefined) throw new Error(`the configuration has no provider ${chosen.name}`); // checked when it was loaded

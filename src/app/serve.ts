@@ -13,6 +13,7 @@ import { adminDeps } from "./admin.ts";
 import { type Database, daemonChildren } from "./children.ts";
 import type { DaemonOptions } from "./daemon-module.ts";
 import { DaemonParts } from "./daemon-parts.ts";
+import { gauges } from "./gauges.ts";
 import { openLogSink } from "./log-sink.ts";
 import { ownerToken } from "./owner-token.ts";
 import { buildRuntime } from "./runtime.ts";
@@ -24,6 +25,7 @@ const exitSoftware = 70;
 
 export async function serve(options: DaemonOptions, version: string, database: Database): Promise<number> {
   const parts = await assemble(options, version);
+  parts.obs.metrics.observe(gauges(parts));
   const shutdown = new Shutdown(parts);
   let exitCode = 0;
   let isReady = false;

@@ -29,8 +29,8 @@ const imagePart = lazily(() =>
       url: z
         .string()
         .regex(
-          /^(https?:\/\/\S|data:image\/[a-z0-9.+-]+;base64,)/i,
-          "an http(s) URL, or data:image/…;base64,…",
+          /^(https?:\/\/\S|data:image\/[a-z0-9.+-]+;base64,[a-z0-9+/]+={0,2}$)/i,
+          "not an http(s) URL, nor data:image/…;base64,… with valid base64",
         ),
       detail: z.enum(["auto", "low", "high"]).nullish(),
     }),

@@ -18,11 +18,15 @@ export function parseBody<T extends z.ZodType>(schema: () => T, body: unknown): 
   return parse(schema, value);
 }
 
+/** What our schema library says before the part that helps a caller: `Too small: expected …`. */
+const SCHEMA_JARGON =
+  /^(?:Invalid discriminator value\. |Invalid (?:input|option|string): |Too (?:small|big): )/;
+
 function problemOf(issue: z.core.$ZodIssue | undefined, value: unknown): BeamclawError {
   if (issue === undefined) return invalid("body", "is not valid");
   const { path, message } = deepest(issue);
   const missing = valueAt(value, path) === undefined;
-  return invalid(pathText(path), missing ? "is missing" : message);
+  return invalid(pathText(path), missing ? "is missing" : message.replace(SCHEMA_JARGON, ""));
 }
 
 /** A union fails once per branch; the branch that got furthest is the one that the client meant. */

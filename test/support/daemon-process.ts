@@ -17,6 +17,11 @@ export interface DaemonProcessOptions {
   readonly home?: string;
 }
 
+type AuthorizedRequest = Omit<RequestInit, "headers"> & {
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
 export class DaemonProcess implements AsyncDisposable {
   readonly home: string;
   readonly url: string;
@@ -62,7 +67,7 @@ export class DaemonProcess implements AsyncDisposable {
   }
 
   /** A request with the owner's token. */
-  request(path: string, init: RequestInit & { readonly token?: string } = {}): Promise<Response> {
+  request(path: string, init: AuthorizedRequest = {}): Promise<Response> {
     const { token = this.token, headers, ...rest } = init;
     return fetch(`${this.url}${path}`, {
       ...rest,

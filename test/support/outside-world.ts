@@ -1,6 +1,6 @@
 /** The world that tools act on: a file and an HTTP server that remember every effect, in a place the daemon does not own. */
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, watch } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -42,11 +42,36 @@ export class OutsideWorld implements AsyncDisposable {
     return call("terminal", { command: `echo ${line} >> ${join(this.folder, "log")}` });
   }
 
-  /** A call of `terminal` that appends a line, says so over HTTP, and then works on until it is killed. */
+  /** A call of `terminal` that appends a line and then works on until it is killed. */
   appendAndStay(line: string): string {
-    const file = join(this.folder, "log");
-    const announce = `exec 3<>/dev/tcp/127.0.0.1/${this.port}; printf 'GET /${line} HTTP/1.0\\r\\n\\r\\n' >&3`;
-    return call("bash", { script: `echo ${line} >> ${file}; ${announce}; exec sleep 600` });
+    const command = `echo $$ > ${this.#pidFile}; echo ${line} >> ${join(this.folder, "log")}; exec sleep 600`;
+    return call("terminal", { command });
+  }
+
+  /** Whether the command of `appendAndStay` still works: not ended, nor dead and waiting to be collected. */
+  get staying(): boolean {
+    try {
+      const pid = readFileSync(this.#pidFile, "utf8").trim();
+      return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+    } catch {
+      return false;
+    }
+  }
+
+  get #pidFile(): string {
+    return join(this.folder, "pid");
+  }
+
+  /** Resolves when a command has appended this line. */
+  async written(line: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (this.lines.includes(line)) resolve();
+    };
+    const watcher = watch(this.folder, look);
+    look();
+    await promise;
+    watcher.close();
   }
 
   /** A call of `curl`; paths that begin with `/hold` are never answered. */

@@ -81,14 +81,12 @@ test("over HTTP: whoever follows the run sees it end; a second answer is refused
   const id = question.approval ?? "";
   const pending = await world.list("/v1/approvals?state=pending&session_id=http");
   expect(pending).toMatchObject([{ id, tool: "terminal", state: "pending" }]);
-  const [first, second] = await Promise.all([world.decide(id, "approve"), world.decide(id, "deny")]);
-  const statuses = [first.status, second.status].toSorted();
-  expect(statuses).toEqual([200, 409]);
-  expect(first.status).toBe(200);
+  const answers = await Promise.all([world.decide(id, "approve"), world.decide(id, "approve")]);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]));
   const run = await world.reached(question.headers.get("x-run-id") ?? "", "completed");
   expect(run).toMatchObject({ output: "finished http" });
   expect(effectsOf("http")).toBe(1);
-  expect((await world.decide(id, "approve")).status).toBe(409);
+  expect((await world.decide(id, "deny")).status).toBe(409);
   expect(await world.get(`/v1/approvals/${id}`)).toMatchObject({ state: "approved" });
   expect(effectsOf("http")).toBe(1);
 });

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { timers } from "../../src/agent/timers.ts";
+import type { Approval } from "../../src/domain/approval.ts";
+import { callTools } from "../../src/providers/scripted-provider.ts";
+import { recordingTool, World } from "../support/agent-world.ts";
+
+test("a question that is asked while the timers sleep expires at its time, not at their next look", async () => {
+  await using world = await World.open({
+    tools: [recordingTool("touch", "external").tool],
+    approvalSeconds: 5,
+  });
+  const stop = new AbortController();
+  const { promise: expired, resolve } = Promise.withResolvers<Approval>();
+  const serving = Promise.withResolvers<void>();
+  const running = timers(world.services, async (approval) => resolve(approval))({
+    signal: stop.signal,
+    ready: () => serving.resolve(),
+  });
+  await serving.promise;
+  await world.clock.advance(1); // it has looked, found nothing, and sleeps
+  world.provider.add(callTools({ id: "1", name: "touch", arguments: '{"text":"x"}' }));
+  const waiting = await world.say("touch x");
+  if (waiting.kind !== "waiting") throw new Error(waiting.kind);
+  await world.clock.advance(waiting.approval.expiresAt - world.clock.now());
+  expect(await Promise.race([expired, Promise.resolve("not yet")])).toMatchObject({
+    id: waiting.approval.id,
+  });
+  stop.abort();
+  await running;
+});
