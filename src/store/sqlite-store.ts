@@ -49,10 +49,13 @@ class SqliteStore implements Store {
   readonly attachments: SqliteAttachmentStore;
   readonly #reader: Database.Database;
   readonly #writer: Connections["writer"];
+  /** Whether reading has a connection of its own. */
+  readonly #separate: boolean;
 
   constructor({ reader, writer }: Connections, feed: EventFeed, options: SqliteStoreOptions) {
     this.#reader = reader;
     this.#writer = writer;
+    this.#separate = options.writer === "thread";
     this.attachments = new SqliteAttachmentStore(reader, writer, options.attachmentsDir, options.clock);
     this.runs = new SqliteRunStore(reader, writer, this.attachments);
     this.steps = new SqliteStepStore(reader, writer);
@@ -71,7 +74,8 @@ class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    // The last connection to close empties the log into the database, which one that only reads cannot do.
+    if (this.#separate) this.#reader.close();
     await this.#writer.close();
-    this.#reader.close();
   }
 }
