@@ -105,3 +105,15 @@ test("no event throws, whatever becomes of its log and its numbers", async () =>
   expect(await metrics.render()).toContain("beamclaw_metric_updates_lost_total 1");
   expect(eventNames.length).toBeGreaterThan(15);
 });
+
+test("times in the log are rounded to a tenth of a millisecond", () => {
+  const lines: string[] = [];
+  const log = new ProcessLog({
+    level: "info",
+    scrubber: createScrubber(),
+    sink: { write: (line) => lines.push(line), close: () => Promise.resolve() },
+    now: () => 0,
+  });
+  businessEvents(log, new Metrics()).lag({ p50: 1.234_567_890_123, p99: 20, max: 300.05 });
+  expect(lines.join("")).toMatch(/"p50":1\.2,"p99":20,"max":300\.1/);
+});
