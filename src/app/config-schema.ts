@@ -109,13 +109,11 @@ export const secretPaths: readonly (readonly string[])[] = [
  * all below it.
  */
 export const livePaths: readonly (readonly string[])[] = [
-  ["gateway", "rateLimit"],
   ["provider"],
   ["providers"],
   ["loop"],
   ["autonomy"],
   ["approvals"],
-  ["agents", "default"],
   ["tools"],
   ["obs", "logLevel"],
 ];
