@@ -22,6 +22,8 @@ export interface DaemonStatus {
   readonly eventLoopDelayMs: number;
   /** What keeps `/ready` from being green, for people; empty when all is well. */
   readonly problems: readonly string[];
+  /** Features that are off because their secret is not there: `providers.openai: OPENAI_API_KEY is not set`. */
+  readonly off: readonly string[];
 }
 
 export type ReloadOutcome =

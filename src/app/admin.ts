@@ -45,7 +45,7 @@ export function adminDeps({ parts, options, shutdown }: AdminOptions): AdminDeps
 
 async function status(parts: DaemonParts): Promise<DaemonStatus> {
   const { runtime, lag } = parts;
-  const runs = await openRuns(parts);
+  const [runs, { checks }] = await Promise.all([openRuns(parts), parts.readiness.ask()]);
   return {
     pid: process.pid,
     version: parts.version,
@@ -57,7 +57,10 @@ async function status(parts: DaemonParts): Promise<DaemonStatus> {
     sessionsInMemory: parts.sessions.peek()?.size ?? 0,
     memoryBytes: process.memoryUsage.rss(),
     eventLoopDelayMs: lag.p99,
-    problems: runtime.loaded.off.map(({ path, reason }) => `${path}: ${reason}`),
+    problems: Object.entries(checks).flatMap(([part, { ok, detail }]) =>
+      ok ? [] : [`${part}: ${detail ?? "not ready"}`],
+    ),
+    off: runtime.loaded.off.map(({ path, reason }) => `${path}: ${reason}`),
   };
 }
 

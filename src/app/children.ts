@@ -17,7 +17,6 @@ import type { WriterBoot } from "../store/writer-boot.ts";
 import { openSqliteStore } from "../store/sqlite-store.ts";
 import { type AdminDeps, adminRoutes } from "./admin-routes.ts";
 import type { DaemonParts } from "./daemon-parts.ts";
-import { ReadinessProbe } from "./readiness.ts";
 import type { TreeChildren } from "./tree.ts";
 
 export interface ChildrenOptions {
@@ -170,11 +169,6 @@ function gatewayOptions({ runtime }: DaemonParts, door: Door): GatewayOptions {
 
 function gatewayDeps(parts: DaemonParts): GatewayDeps {
   const { obs, clock } = parts;
-  const readiness = new ReadinessProbe({
-    clock,
-    store: () => parts.store.peek(),
-    provider: () => parts.runtime.chosen.name,
-  });
   return {
     conversations: parts.sessions.get(),
     store: parts.store.get(),
@@ -182,7 +176,7 @@ function gatewayDeps(parts: DaemonParts): GatewayDeps {
     tokens: parts.tokens.get(),
     clock,
     metrics: obs.metrics,
-    readiness: () => readiness.ask(),
+    readiness: () => parts.readiness.ask(),
     version: parts.version,
     obs: {
       httpRequest: ({ requestId, durationMs, ...rest }) =>

@@ -12,6 +12,7 @@ import type { LoadedConfig } from "./config.ts";
 import type { Home } from "./home.ts";
 import type { Installation } from "./installation.ts";
 import { Part } from "./part.ts";
+import { ReadinessProbe } from "./readiness.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** What a daemon consists of: what it is given for its whole life, and what its tree provides while it lives. */
@@ -31,6 +32,7 @@ export class DaemonParts {
   readonly sessions = new Part<SessionRegistry>("the sessions");
   readonly socket = new Part<Gateway>("the control socket");
   readonly http = new Part<Gateway & { readonly url: string }>("the HTTP gateway");
+  readonly readiness: ReadinessProbe;
   lag: LoopLag = { p50: 0, p99: 0, max: 0 };
   readonly #build: (loaded: LoadedConfig) => Runtime;
   #runtime: Runtime;
@@ -57,6 +59,11 @@ export class DaemonParts {
     this.#build = options.build;
     this.#runtime = options.runtime;
     this.startedAt = options.clock.now();
+    this.readiness = new ReadinessProbe({
+      clock: options.clock,
+      store: () => this.store.peek(),
+      provider: () => this.runtime.chosen.name,
+    });
   }
 
   get runtime(): Runtime {

@@ -98,6 +98,7 @@ export async function status(invocation: Invocation): Promise<number> {
       `${megabytes(rest["memoryBytes"])}, event loop p99 ${Number(rest["eventLoopDelayMs"]).toFixed(1)} ms`,
     ],
     ...problems.map((problem) => ["problem", problem] as const),
+    ...arrayOf(rest["off"]).map((feature) => ["off", textOf(feature)] as const),
   ];
   invocation.present(answer, () => {
     for (const [name, text] of rows) invocation.terminal.line(`${name.padEnd(10)}${text}`);

@@ -164,6 +164,7 @@ describe("with a daemon", () => {
     expect(out).toContain("http://127.0.0.1:18800");
     expect(out).toContain("2 running");
     expect(out).toContain("the disk is full");
+    expect(out).toMatch(/^off +tools\.webSearch: BRAVE_API_KEY is not set$/m);
     expect(await run("reload")).toMatchObject({
       code: 0,
       out: "applied: loop.turnSeconds\nneeds `beamclaw restart`: gateway.port\n",

@@ -106,6 +106,7 @@ const status: DaemonStatus = {
   memoryBytes: 64 * 1_048_576,
   eventLoopDelayMs: 1.25,
   problems: ["the disk is full"],
+  off: ["tools.webSearch: BRAVE_API_KEY is not set"],
 };
 
 const findings: readonly Finding[] = [{ level: "warn", subject: "provider", text: "demo" }];
