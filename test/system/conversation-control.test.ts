@@ -89,7 +89,7 @@ verifies(
   "messages that come together are answered one after the other; too many are refused",
   async () => {
     const session = "crowded";
-    const first = await world.open(session, "!say gap=40 one two three four five six seven eight");
+    const first = await world.open(session, "!say gap=100 one two three four five six seven eight");
     await firstWord(first);
     const later = [1, 2].map((n) => world.post(session, `!say answer ${n}`, { body: { stream: true } }));
     await vi.waitFor(async () => {

