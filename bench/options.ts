@@ -35,7 +35,7 @@ const full: Size = {
   pacedTurns: 200,
   warmUpTurns: 1000,
   countedTurns: 200,
-  residentSessions: 8000,
+  residentSessions: 6000,
   spawns: 20,
   idleRounds: 3,
 };

@@ -8,7 +8,8 @@ import { subjects, type SubjectName } from "../subjects.ts";
 import { judgeValue, type Row } from "../verdict.ts";
 
 const KIB = 1024;
-/** Readings after the warm-up: the slope is between them, so what is paid once does not count. */
+/** The slope is between the readings that follow a warm-up, so what is paid once does not count. */
+const WARM_UP_STEPS = 2;
 const STEPS = 3;
 const CALLERS = 16;
 /** What the last runs leave for their readers is dropped within this time. */
@@ -74,13 +75,13 @@ async function growth(
   await using gateway = await Gateway.start(subjects[name], place);
   const heap: Point[] = [];
   const rss: Point[] = [];
-  for (let step = 0; step <= STEPS; step += 1) {
+  for (let step = 0; step < WARM_UP_STEPS + STEPS; step += 1) {
     const prefix = `${kept}${step}`;
     const outcome = await rig.load(gateway, { callers: CALLERS, turns: sessions, prefix, sessions });
     if (outcome.turns < sessions) throw new Error(`${name}: ${outcome.problem}`);
     await sleep(kept === "passivated" ? PASSIVATION_MS : SETTLE_MS);
     const reading = await gateway.read();
-    if (step === 0) continue; // caches filled, code compiled
+    if (step < WARM_UP_STEPS) continue; // caches fill, code is compiled, and dropped again where it grew cold
     heap.push({ x: step * sessions, y: reading.heapBytes });
     rss.push({ x: step * sessions, y: reading.rssBytes });
   }

@@ -50,7 +50,7 @@ verifies(
     const [run] = await world.list("/v1/runs?session_id=command");
     expect((await cancel(String(run?.["id"]))).status).toBe(200);
     expect(await answer).toMatchObject({ status: 200, text: "[cancelled]" });
-    expect(world.outside.staying).toBe(false);
+    await vi.waitFor(() => expect(world.outside.staying).toBe(false), { timeout: 10_000 });
     expect(await world.say("command", "!say works on")).toMatchObject({ text: "works on" });
     expect(world.outside.lines).toEqual(["started"]);
   },
