@@ -49,8 +49,6 @@ const sessions = lazily(() =>
     sharing: z
       .enum(["shared", "per_channel"])
       .describe("Whether a person's channels share one conversation with an agent"),
-    idleSeconds: z.int().min(0).max(86_400).describe("Until an idle session leaves memory, seconds"),
-    maxInMemory: z.int().min(1).max(1_000_000).describe("Sessions in memory at the same time"),
     concurrentRuns: z.int().min(1).max(10_000).describe("Runs that work at the same time"),
     queue: z.strictObject({
       perSession: z.int().min(1).max(10_000).describe("Runs that may wait in one session"),

@@ -97,10 +97,12 @@ describe("refusing to start", () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const { code, lines } = await refused({ env: { BEAMCLAW_PORT: String(port) } });
+    const home = freshHome();
+    const { code, lines } = await refused({ home, env: { BEAMCLAW_PORT: String(port) } });
     expect(code).toBe(1);
     expect(lines).toEqual([expect.stringMatching(new RegExp(`^beamclaw: .*${port}.*BEAMCLAW_PORT`))]);
     server.close();
+    rmSync(home, { recursive: true });
   });
 
   verifies("W62", "a daemon runs in this home", async () => {
@@ -168,8 +170,10 @@ describe("refusing to start", () => {
   });
 
   verifies("W67", "a configuration that is wrong: all of it at once, exit code 78", async () => {
+    const home = freshHome();
     const config = "autonomy: maybe\napprovals: { expireSeconds: -1 }\nloop: { turnSeconds: soon }\n";
-    const { code, lines } = await refused({ config, home: freshHome() });
+    const { code, lines } = await refused({ config, home });
+    rmSync(home, { recursive: true });
     expect(code).toBe(78);
     const text = lines.join("\n");
     for (const path of ["autonomy", "approvals.expireSeconds", "loop.turnSeconds"])
