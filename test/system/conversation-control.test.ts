@@ -50,7 +50,7 @@ verifies(
     const [run] = await world.list("/v1/runs?session_id=command");
     expect((await cancel(String(run?.["id"]))).status).toBe(200);
     expect(await answer).toMatchObject({ status: 200, text: "[cancelled]" });
-    expect(world.outside.staying).toBe(false);
+    await vi.waitFor(() => expect(world.outside.staying).toBe(false), { timeout: 10_000 });
     expect(await world.say("command", "!say works on")).toMatchObject({ text: "works on" });
     expect(world.outside.lines).toEqual(["started"]);
   },
@@ -89,7 +89,7 @@ verifies(
   "messages that come together are answered one after the other; too many are refused",
   async () => {
     const session = "crowded";
-    const first = await world.open(session, "!say gap=40 one two three four five six seven eight");
+    const first = await world.open(session, "!say gap=100 one two three four five six seven eight");
     await firstWord(first);
     const later = [1, 2].map((n) => world.post(session, `!say answer ${n}`, { body: { stream: true } }));
     await vi.waitFor(async () => {

@@ -10,7 +10,7 @@ let world: DaemonWorld;
 beforeAll(async () => {
   world = await DaemonWorld.open({
     config: { autonomy: "full" },
-    provider: { retries: 0, timeouts: { firstByteMs: 300, idleMs: 300 } },
+    provider: { retries: 0, timeouts: { firstByteMs: 2000, idleMs: 1000 } },
   });
 });
 afterAll(async () => {
@@ -96,7 +96,7 @@ describe("streamed: a status before the first word, one error frame after it", (
 });
 
 verifies("W63", "a failure before the first word is tried again; a limit's Retry-After is kept", async () => {
-  await using patient = await DaemonWorld.open({ provider: { retries: 1, timeouts: { firstByteMs: 300 } } });
+  await using patient = await DaemonWorld.open({ provider: { retries: 1, timeouts: { firstByteMs: 2000 } } });
   const limit = "!status code=429 retry-after=1 times=1 wait";
   const faults = [
     limit,

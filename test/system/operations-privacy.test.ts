@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { DaemonWorld, type Json } from "../support/daemon-world.ts";
 import { verifies } from "../support/verifies.ts";
 
@@ -82,7 +82,12 @@ describe("the log", () => {
       const question = await world.say("traced", `${world.outside.append("traced")}\n!say done`);
       await world.say("traced", "/yes");
       const run = question.headers.get("x-run-id") ?? "";
-      const lines = logLines().filter((line) => line["run_id"] === run);
+      // The log is written behind the run's back; its last line comes a moment after the answer.
+      const lines = await vi.waitFor(() => {
+        const written = logLines().filter((line) => line["run_id"] === run);
+        expect(written.at(-1)).toMatchObject({ event: "turn_complete" });
+        return written;
+      });
       const traces = new Set(lines.flatMap((line) => line["trace_id"] ?? []));
       expect(traces.size).toBe(1);
       const [trace] = [...traces].map(String);
