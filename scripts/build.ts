@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { types } from "node:util";
 import { build, type BuildOptions, type Plugin } from "esbuild";
@@ -88,7 +88,11 @@ const lazyProtocols: Plugin = {
 const deferred: ReadonlyMap<string, readonly string[]> = new Map([
   ["zod", ["z"]],
   ["yaml", ["LineCounter", "parseDocument", "stringify"]],
-  ["semver", []], // Fastify compares the versions of plugins with it
+  // Of Fastify: versions of plugins, schemas of routes, requests without a network. We use none of these.
+  ["semver", []],
+  ["@fastify/ajv-compiler", []],
+  ["@fastify/fast-json-stringify-compiler", []],
+  ["light-my-request", []],
 ]);
 
 /** JavaScript of a value that stands for another one, which is looked up whenever it is used. */
@@ -100,7 +104,7 @@ const standIn = (value: string): string =>
 const deferredPackages = (files: ReadonlyMap<string, string>): Plugin => ({
   name: "deferred-packages",
   setup: (bundler) => {
-    bundler.onResolve({ filter: /^[a-z]/ }, ({ path, kind }) =>
+    bundler.onResolve({ filter: /^[a-z@]/ }, ({ path, kind }) =>
       files.has(path) ? { path, namespace: "deferred", pluginData: kind } : undefined,
     );
     bundler.onLoad({ filter: /^/, namespace: "deferred" }, ({ path, pluginData: kind }) => {
@@ -175,14 +179,14 @@ async function bundle(formerFiles: readonly string[]): Promise<void> {
   };
   const late = await build({
     ...shared,
-    entryPoints: Object.fromEntries([...deferred.keys()].map((name) => [name, name])),
+    entryPoints: Object.fromEntries([...deferred.keys()].map((name) => [basename(name), name])),
     entryNames: "[name]-[hash]",
     format: "cjs",
     outExtension: { ".js": ".cjs" },
     plugins: [withoutLocales],
   });
   const lateFiles = late.outputFiles.map(({ path }) => relative(dist, path));
-  const fileOf = (name: string): string => lateFiles.find((file) => file.startsWith(`${name}-`)) ?? "";
+  const fileOf = (name: string): string => lateFiles.find((file) => file.startsWith(`${basename(name)}-`)) ?? "";
   const worker = await build({
     ...shared,
     entryPoints: workerEntry,

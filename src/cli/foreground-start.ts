@@ -11,9 +11,9 @@ export async function startHere(invocation: Invocation): Promise<number> {
   const fd = invocation.number("readyFd", 3, 1_024);
   const { prepareDaemon, runDaemon } = await surroundings.loadDaemon();
   await using prepared = prepareDaemon(); // works on while the configuration is read
+  home.prepare(); // first, so that what is found out about the configuration can be kept there
   const loaded = loadedOrTold(invocation);
   if (loaded === null) return errorCatalogue.configuration.exit;
-  home.prepare();
   const options: DaemonOptions = {
     home,
     installation: surroundings.installation,

@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 
 export interface Streams {
@@ -71,7 +70,8 @@ export class Terminal {
   }
 
   /** The answer to a question, trimmed; null at the end of the input. */
-  ask(question: string): Promise<string | null> {
+  async ask(question: string): Promise<string | null> {
+    const { createInterface } = await import("node:readline"); // brings a whole line editor along
     const { stdin: input, stderr } = this.streams;
     // The kernel's own line editing is enough, and leaves nothing behind if the process is killed.
     const reader = createInterface({ input, terminal: false });

@@ -1,7 +1,6 @@
 /** Reads an HTTP body of unknown size, encoding and kind into bounded text. */
 import type { IncomingHttpHeaders } from "node:http";
 import { pipeline, type Readable } from "node:stream";
-import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { withoutCutEnd } from "./output-buffer.ts";
 
 export type Body =
@@ -36,6 +35,9 @@ function unpacked(stream: Readable, encoding: string | undefined): Readable {
   return decoder;
 }
 
+/** Loaded with the first compressed answer; not by `await import`, for the stream needs its listeners at once. */
+const zlib = () => process.getBuiltinModule("node:zlib");
+
 function decoderOf(encoding: string | undefined) {
   switch (encoding?.trim().toLowerCase()) {
     case undefined:
@@ -44,11 +46,11 @@ function decoderOf(encoding: string | undefined) {
       return null;
     case "gzip":
     case "x-gzip":
-      return createGunzip();
+      return zlib().createGunzip();
     case "deflate":
-      return createInflate();
+      return zlib().createInflate();
     case "br":
-      return createBrotliDecompress();
+      return zlib().createBrotliDecompress();
     default:
       throw new Error("the server used a content encoding that was not asked for");
   }
