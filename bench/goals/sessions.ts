@@ -81,7 +81,7 @@ async function growth(
     if (outcome.turns < sessions) throw new Error(`${name}: ${outcome.problem}`);
     await sleep(kept === "passivated" ? PASSIVATION_MS : SETTLE_MS);
     const reading = await gateway.read();
-    if (step < WARM_UP_STEPS) continue; // caches fill, code is compiled, and dropped again where it grew cold
+    if (step < WARM_UP_STEPS) continue; // caches fill, code is compiled
     heap.push({ x: step * sessions, y: reading.heapBytes });
     rss.push({ x: step * sessions, y: reading.rssBytes });
   }
