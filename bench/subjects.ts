@@ -83,7 +83,7 @@ const beamclaw: Subject = {
 };
 
 /** JSON is YAML. Everything that is not about the rig keeps the product's defaults. */
-function configuration({ port, upstream, idleSeconds }: Place): object {
+function configuration({ port, upstream }: Place): object {
   return {
     gateway: { host: "127.0.0.1", port },
     provider: "bench",
@@ -98,8 +98,6 @@ function configuration({ port, upstream, idleSeconds }: Place): object {
       },
     },
     sessions: {
-      idleSeconds,
-      maxInMemory: 100_000,
       concurrentRuns: 512,
       queue: { perSession: 32, total: 2000 },
     },

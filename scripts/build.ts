@@ -27,8 +27,10 @@ const stampFile = join(dist, "build.json");
 const entryPoints = {
   cli: "src/cli/main.ts",
   daemon: "src/app/daemon.ts",
-  "writer-worker": "src/store/writer-worker.ts",
 };
+
+/** The writer thread's program: one file that imports nothing else, for the thread's start is what a start waits for. */
+const workerEntry = { "writer-worker": "src/store/writer-worker.ts" };
 
 /** Packages that find files beside themselves (native code, WebAssembly) cannot move. */
 const external = ["better-sqlite3", "jq-wasm"];
@@ -89,6 +91,11 @@ const deferred: ReadonlyMap<string, readonly string[]> = new Map([
   ["semver", []], // Fastify compares the versions of plugins with it
 ]);
 
+/** JavaScript of a value that stands for another one, which is looked up whenever it is used. */
+const standIn = (value: string): string =>
+  `new Proxy(function () {}, { get: (_, name) => ${value}[name], ` +
+  `apply: (_, self, args) => ${value}(...args), construct: (_, args) => new ${value}(...args) })`;
+
 /** `files`: the deferred packages' own files, relative to `dist`. */
 const deferredPackages = (files: ReadonlyMap<string, string>): Plugin => ({
   name: "deferred-packages",
@@ -99,9 +106,6 @@ const deferredPackages = (files: ReadonlyMap<string, string>): Plugin => ({
     bundler.onLoad({ filter: /^/, namespace: "deferred" }, ({ path, pluginData: kind }) => {
       const file = JSON.stringify(`./${files.get(path) ?? ""}`);
       const start = `const file = ${file}, load = () => require(file);`; // not a literal: stays a file of its own
-      const standIn = (value: string): string =>
-        `new Proxy(function () {}, { get: (_, name) => ${value}[name], ` +
-        `apply: (_, self, args) => ${value}(...args), construct: (_, args) => new ${value}(...args) })`;
       const named = (deferred.get(path) ?? []).map(
         (name) => `export const ${name} = ${standIn(`(load().${name})`)};`,
       );
@@ -179,6 +183,13 @@ async function bundle(formerFiles: readonly string[]): Promise<void> {
   });
   const lateFiles = late.outputFiles.map(({ path }) => relative(dist, path));
   const fileOf = (name: string): string => lateFiles.find((file) => file.startsWith(`${name}-`)) ?? "";
+  const worker = await build({
+    ...shared,
+    entryPoints: workerEntry,
+    format: "cjs",
+    outExtension: { ".js": ".cjs" },
+    external,
+  });
   const main = await build({
     ...shared,
     entryPoints: Object.fromEntries(present),
@@ -194,7 +205,7 @@ async function bundle(formerFiles: readonly string[]): Promise<void> {
     ],
     banner: { js: banner },
   });
-  const files = [...late.outputFiles, ...main.outputFiles].map((file) => ({
+  const files = [...late.outputFiles, ...worker.outputFiles, ...main.outputFiles].map((file) => ({
     name: relative(dist, file.path),
     contents: file.path.endsWith(".js") ? withBuiltinsOnDemand(file.text) : file.text,
   }));

@@ -116,9 +116,11 @@ async function buildRequest(ask: ModelStep): Promise<ModelRequest | null> {
   };
 }
 
+/** A client's tool hides ours of the same name: names are unique to a model, and its calls go to the client. */
 function offeredTools({ services, run, profile }: ModelStep): readonly ToolDefinition[] {
+  const theirs = run.input.clientTools;
   const own = services.tools.offered(profile.autonomy, run.input.origin.effects);
-  return [...own, ...run.input.clientTools];
+  return [...own.filter((tool) => !theirs.some(({ name }) => name === tool.name)), ...theirs];
 }
 
 function exceeds(

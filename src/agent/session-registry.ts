@@ -217,9 +217,22 @@ export class SessionRegistry implements Conversations {
         error: runError("interrupted"),
         unsettledResult: "Not finished: the daemon stopped.",
       });
-    } else if (open.state !== "waiting" || (await store.approvals.pendingOf(sessionId)) === null) {
+    } else if (open.state !== "waiting") {
       this.#lanes.resume(open);
+    } else {
+      await this.#recoverWaiting(open);
     }
+  }
+
+  /** The former process may have died between accepting the message that moves on and withdrawing the question. */
+  async #recoverWaiting(run: Run): Promise<void> {
+    const { store } = this.#services;
+    const { sessionId } = run;
+    const pending = await store.approvals.pendingOf(sessionId);
+    if (pending === null) return void this.#lanes.resume(run);
+    const queued = await store.runs.list({ sessionId, states: ["queued"], page: { cursor: null, limit: 1 } });
+    const [newest] = queued.data;
+    if (newest !== undefined && newest.createdAt > pending.createdAt) await this.cancel(run.id, "superseded");
   }
 }
 

@@ -3,6 +3,7 @@ import { isAbsolute } from "node:path";
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply } from "fastify";
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import type { AgentRefusal, Workspaces } from "../agent/workspace.ts";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import { type AgentName, isAgentName } from "../domain/ids.ts";
@@ -86,14 +87,16 @@ async function backUp(deps: AdminDeps, body: unknown): Promise<{ file: string }>
   return { file };
 }
 
-const backupBody = z.object({ file: z.string().min(1) });
-const logsQuery = z.object({
-  lines: z.coerce.number().int().min(0).max(10_000).default(100),
-  follow: z
-    .enum(["true", "false"])
-    .default("false")
-    .transform((text) => text === "true"),
-});
+const backupBody = lazily(() => z.object({ file: z.string().min(1) }));
+const logsQuery = lazily(() =>
+  z.object({
+    lines: z.coerce.number().int().min(0).max(10_000).default(100),
+    follow: z
+      .enum(["true", "false"])
+      .default("false")
+      .transform((text) => text === "true"),
+  }),
+);
 
 const line = (text: string): string => `${text}\n`;
 
@@ -139,7 +142,7 @@ interface Named {
   Params: { name: string };
 }
 
-const agentBody = z.object({ name: z.string() });
+const agentBody = lazily(() => z.object({ name: z.string() }));
 
 function accepted<T>(result: { readonly kind: "ok"; readonly agent: T } | AgentRefusal): T {
   if (result.kind === "ok") return result.agent;
@@ -172,12 +175,14 @@ function tokenRoutes(app: FastifyInstance, { tokens, agents, clock }: AdminDeps)
 
 const MS_PER_DAY = 86_400_000;
 
-const tokenBody = z.object({
-  name: z.string().min(1).max(64),
-  scopes: z.array(z.string()).min(1).max(16),
-  agent: z.string().optional(),
-  expires_days: z.number().positive().max(36_500).optional(),
-});
+const tokenBody = lazily(() =>
+  z.object({
+    name: z.string().min(1).max(64),
+    scopes: z.array(z.string()).min(1).max(16),
+    agent: z.string().optional(),
+    expires_days: z.number().positive().max(36_500).optional(),
+  }),
+);
 
 /** A token as it may be shown: without its hash. */
 const tokenView = (token: TokenRecord): Record<string, unknown> => ({
@@ -191,8 +196,8 @@ const tokenView = (token: TokenRecord): Record<string, unknown> => ({
 
 const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
-function parse<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
-  const parsed = schema.safeParse(input ?? {});
+function parse<T extends z.ZodType>(schema: () => T, input: unknown): z.output<T> {
+  const parsed = schema().safeParse(input ?? {});
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw invalid(issue?.path.join(".") || "body", issue?.message ?? "wrong");

@@ -13,6 +13,7 @@ import { toError } from "../kernel/errors.ts";
 import { watchLag } from "../kernel/lag-watchdog.ts";
 import { onAbort } from "../kernel/scope.ts";
 import type { Child } from "../kernel/supervisor.ts";
+import type { WriterBoot } from "../store/writer-boot.ts";
 import { openSqliteStore } from "../store/sqlite-store.ts";
 import { type AdminDeps, adminRoutes } from "./admin-routes.ts";
 import type { DaemonParts } from "./daemon-parts.ts";
@@ -22,8 +23,16 @@ import type { TreeChildren } from "./tree.ts";
 export interface ChildrenOptions {
   readonly parts: DaemonParts;
   readonly admin: AdminDeps;
-  /** The writer thread's program, where it is not beside the store's sources (a bundle). */
-  readonly workerUrl: URL | null;
+  readonly database: Database;
+}
+
+/** Where conversations are kept; the same for the daemon's whole life, whatever the configuration says later. */
+export interface Database {
+  readonly file: string;
+  /** The writer thread's program. */
+  readonly program: URL;
+  /** The first writer thread, which starts while the rest of the daemon is loaded. */
+  readonly boot: WriterBoot;
 }
 
 export function daemonChildren(options: ChildrenOptions): TreeChildren {
@@ -48,20 +57,23 @@ export function daemonChildren(options: ChildrenOptions): TreeChildren {
 }
 
 /** The death of the writer thread is this child's crash: everyone who relies on the store starts again with it. */
-function storeChild({ parts, workerUrl }: ChildrenOptions): Child {
+function storeChild({ parts, database }: ChildrenOptions): Child {
+  let boot: WriterBoot | null = database.boot;
   return async ({ signal, ready }) => {
+    const first = boot;
+    boot = null; // a restart after a crash begins with a thread of its own
     const { promise: broken, reject } = Promise.withResolvers<never>();
     broken.catch(() => undefined); // raced below, or too late to matter
-    const file = parts.runtime.loaded.config.store.path ?? parts.home.database;
     const store = await openSqliteStore({
-      file,
+      file: database.file,
       attachmentsDir: parts.home.attachments,
       clock: parts.clock,
       writer: "thread",
-      ...(workerUrl !== null && { workerUrl }),
+      workerUrl: database.program,
+      ...(first !== null && { boot: first }),
       onError: reject,
     }).catch((thrown: unknown) => {
-      throw naming(file, toError(thrown));
+      throw naming(database.file, toError(thrown));
     });
     try {
       using _store = parts.store.provide(store);

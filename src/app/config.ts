@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isTree, type LineOf, overlay, parseConfigFile, type Tree } from "./config-file.ts";
+import { type ConfigMemory, recallConfig, rememberConfig } from "./config-memory.ts";
 import { sortIssues } from "./config-issues.ts";
 import { at, expandPath } from "./config-paths.ts";
 import { type ConfigProblem, dotted } from "./config-problem.ts";
@@ -18,6 +19,8 @@ export interface ConfigSource {
   readonly fileRequired: boolean;
   /** Text of the shipped `config/beamclaw.yaml`. */
   readonly defaultsText: string;
+  /** What the last check found; without it every call checks anew. */
+  readonly memory?: ConfigMemory;
 }
 
 /** A feature that is switched off because its secret is not there; nothing else is affected. */
@@ -51,9 +54,26 @@ export interface InvalidConfig {
  * Reads the file and the secrets it refers to; never throws for anything that they hold.
  */
 export function loadConfig(source: ConfigSource): LoadedConfig | InvalidConfig {
+  const file = readOverrides(source);
+  if (file.kind === "unreadable") return { kind: "invalid", problems: [file.problem], warnings: [] };
+  const { memory } = source;
+  const inputs = [source.defaultsText, file.text, source.env["BEAMCLAW_HOST"], source.env["BEAMCLAW_PORT"]];
+  const known = memory === undefined ? null : recallConfig(memory, inputs);
+  if (known !== null) {
+    const loaded = inForce(source, known, { warnings: [], lineOf: () => null });
+    if (loaded.kind === "ok") return loaded; // else the problems are told with their lines
+  }
+  const loaded = checkFile(source, file.text);
+  if (memory !== undefined && loaded.kind === "ok" && loaded.warnings.length === 0) {
+    rememberConfig(memory, inputs, loaded.config);
+  }
+  return loaded;
+}
+
+function checkFile(source: ConfigSource, text: string): LoadedConfig | InvalidConfig {
   const defaults = parseConfigFile(source.defaultsText);
   if (defaults.kind === "malformed") throw new Error("the shipped defaults are not valid YAML");
-  const file = readOverrides(source);
+  const file = parseConfigFile(text);
   if (file.kind === "malformed") return { kind: "invalid", problems: file.problems, warnings: [] };
 
   const literal = findLiteralSecrets(file.tree, file.lineOf);
@@ -67,8 +87,20 @@ export function loadConfig(source: ConfigSource): LoadedConfig | InvalidConfig {
   const problems = [...literal.map(({ problem }) => problem), ...environment.problems, ...checked.problems];
   const { config, warnings } = checked;
   if (config === null) return { kind: "invalid", problems, warnings };
+  const loaded = inForce(source, config, { warnings, lineOf: file.lineOf });
+  if (problems.length === 0) return loaded;
+  const more = loaded.kind === "invalid" ? loaded.problems : [];
+  return { kind: "invalid", problems: [...problems, ...more], warnings };
+}
+
+/** A configuration of the right shape with its secrets; invalid where it makes no sense with them. */
+function inForce(
+  source: ConfigSource,
+  config: Config,
+  { warnings, lineOf }: { readonly warnings: readonly ConfigProblem[]; readonly lineOf: LineOf },
+): LoadedConfig | InvalidConfig {
   const secrets = new Secrets(secretRefs(config), { env: source.env, baseDir: source.home });
-  problems.push(...checkMeaning(config, secrets, file.lineOf));
+  const problems = checkMeaning(config, secrets, lineOf);
   if (problems.length > 0) return { kind: "invalid", problems, warnings };
   return {
     kind: "ok",
@@ -82,24 +114,26 @@ export function loadConfig(source: ConfigSource): LoadedConfig | InvalidConfig {
 
 const MAX_FILE_BYTES = 1_048_576;
 
-function readOverrides(source: ConfigSource): ReturnType<typeof parseConfigFile> {
+type Overrides =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "unreadable"; readonly problem: ConfigProblem };
+
+function readOverrides(source: ConfigSource): Overrides {
   try {
     const bytes = readFileSync(source.file);
     if (bytes.length > MAX_FILE_BYTES) return unreadable(source.file, "it is larger than 1 MiB");
-    return parseConfigFile(bytes.toString("utf8"));
+    return { kind: "text", text: bytes.toString("utf8") };
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    if (code === "ENOENT" && !source.fileRequired) return { kind: "parsed", tree: {}, lineOf: () => null };
+    if (code === "ENOENT" && !source.fileRequired) return { kind: "text", text: "" };
     return unreadable(source.file, code === "ENOENT" ? "there is no such file" : code);
   }
 }
 
-function unreadable(file: string, why: string): ReturnType<typeof parseConfigFile> {
+function unreadable(file: string, why: string): Overrides {
   const cure = "Name an existing, readable YAML file.";
-  return {
-    kind: "malformed",
-    problems: [{ path: "", line: null, message: `${file} cannot be read: ${why}`, cure }],
-  };
+  const message = `${file} cannot be read: ${why}`;
+  return { kind: "unreadable", problem: { path: "", line: null, message, cure } };
 }
 
 /** Variables that stand for a configuration key. */
@@ -132,13 +166,13 @@ interface Checked {
  */
 function check(overrides: Tree, assemble: (tree: Tree) => Tree, lineOf: LineOf): Checked {
   const whole = assemble(overrides);
-  const first = configSchema.safeParse(whole);
+  const first = configSchema().safeParse(whole);
   if (first.success) return { config: first.data, problems: [], warnings: [] };
   const { unknown, wrong } = sortIssues(first.error.issues, whole, lineOf);
   const problems = wrong.map(({ problem }) => problem);
   const warnings = unknown.map(({ problem }) => problem);
   const rest = assemble(withoutPaths(overrides, [...unknown, ...wrong]));
-  const second = configSchema.safeParse(rest);
+  const second = configSchema().safeParse(rest);
   // Without the entry that is wrong, a name that leads to it would seem wrong too.
   const misleads = wrong.some(({ path }) => String(path[0]).startsWith("provider"));
   if (second.success) return { config: misleads ? null : second.data, problems, warnings };

@@ -26,11 +26,15 @@ export interface DaemonReady {
   readonly provider: { readonly name: string; readonly reason: string; readonly isDemo: boolean };
 }
 
+/** What a daemon begins before its configuration is known; ends with its disposal unless `runDaemon` takes it. */
+export type Prepared = AsyncDisposable;
+
 /** The built entry point `daemon.js`, which is loaded only to run it. */
 export interface DaemonModule {
   /**
    * Takes the home's lock and serves until SIGTERM, SIGINT or `POST /admin/stop`; SIGHUP reloads. Resolves with
    * the exit code once everything is closed; failures that people can mend are told on `stderr`.
    */
-  readonly runDaemon: (options: DaemonOptions) => Promise<number>;
+  readonly runDaemon: (options: DaemonOptions, prepared?: Prepared) => Promise<number>;
+  readonly prepareDaemon: () => Prepared;
 }

@@ -78,6 +78,11 @@ export class Home {
     return join(this.run, "daemon.json");
   }
 
+  /** See `config-memory.ts`. */
+  get checkedConfig(): string {
+    return join(this.run, "checked-config.json");
+  }
+
   get logs(): string {
     return join(this.root, "logs");
   }

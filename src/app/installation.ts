@@ -31,6 +31,12 @@ export class Installation {
     return readFileSync(this.defaultsFile, "utf8");
   }
 
+  /** Differs between any two builds; null where the program runs from its sources. */
+  readBuild(): string | null {
+    if (import.meta.url.endsWith(".ts")) return null;
+    return readFileSync(join(this.root, "dist", "build.json"), "utf8");
+  }
+
   /** As package.json has it. */
   readVersion(): string {
     const manifest: unknown = JSON.parse(readFileSync(join(this.root, "package.json"), "utf8"));

@@ -5,6 +5,7 @@
 import { dirname } from "node:path";
 import type { LoopSettings } from "../agent/run-services.ts";
 import type { Workspaces } from "../agent/workspace.ts";
+import { lazily } from "../kernel/lazily.ts";
 import { createScrubber, type Scrubber } from "../obs/scrubber.ts";
 import { createProviders, type ProviderDeps } from "../providers/create-provider.ts";
 import { builtinTools, processRunner } from "../tools/builtin-tools.ts";
@@ -46,22 +47,27 @@ export function buildRuntime({ loaded, home, env, workspaces, shared }: RuntimeO
   const runner = processRunner(config.tools, clock, home.root);
   const providers = createProviders(config.providers, apiKeys(loaded), {
     ...shared,
-    scrub: scrubber.scrubText,
+    scrub: (text) => scrubber.scrubText(text),
   });
   const provider = providers.get(chosen.name);
   if (provider === undefined) throw new Error(`the configuration has no provider ${chosen.name}`); // checked when it was loaded
-  const tools = builtinTools(config.tools, {
-    runner,
-    env,
-    hidden: [home.root, dirname(home.socket)],
-    clock,
-    webSearchKey: secrets.get(config.tools.webSearch.apiKey)?.reveal() ?? null,
+  const tools = lazily(() => {
+    const list = builtinTools(config.tools, {
+      runner,
+      env,
+      hidden: [home.root, dirname(home.socket)],
+      clock,
+      webSearchKey: secrets.get(config.tools.webSearch.apiKey)?.reveal() ?? null,
+    });
+    return new ToolRegistry(list);
   });
   return {
     loaded,
     chosen,
     profiles: new AgentProfiles({ workspaces, provider, autonomy: config.autonomy }),
-    tools: new ToolRegistry(tools),
+    get tools() {
+      return tools(); // the first turn needs them, a start does not
+    },
     settings: {
       maxToolIterations: config.loop.maxToolIterations,
       turnSeconds: config.loop.turnSeconds,

@@ -50,7 +50,9 @@ export class Shutdown {
 
   async #drain(): Promise<void> {
     const { sessions, http, socket } = this.#parts;
-    const doors = [http.peek(), socket.peek()].map((gateway) => gateway?.drain());
+    const doors = [http.peek(), socket.peek()].flatMap((gateway) =>
+      gateway === null ? [] : [gateway.drain()],
+    );
     await sessions.peek()?.drain(this.#graceOver.signal);
     await orAbort(Promise.all(doors), this.#graceOver.signal);
   }

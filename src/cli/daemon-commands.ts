@@ -4,35 +4,18 @@ import { BeamclawError, errorCatalogue } from "../domain/error-catalogue.ts";
 import { loadedOrTold } from "./config-commands.ts";
 import { untilGone } from "./daemon-exit.ts";
 import { startDetached } from "./detached-start.ts";
-import { greet } from "./greeting.ts";
+import { startHere } from "./foreground-start.ts";
 import type { Invocation } from "./invocation.ts";
 import { arrayOf, objectOf, textOf } from "./json-fields.ts";
-import { announceReady } from "./ready-pipe.ts";
 
 /** The daemon's life: start, stop, restart, reload, status, backup. */
 
 export async function start(invocation: Invocation): Promise<number> {
+  if (invocation.flag("foreground")) return startHere(invocation);
   const loaded = loadedOrTold(invocation);
   if (loaded === null) return errorCatalogue.configuration.exit;
-  const { home, surroundings, terminal } = invocation;
-  home.prepare();
-  if (!invocation.flag("foreground")) return startDetached(invocation);
-  const fd = invocation.number("readyFd", 3, 1_024);
-  const { runDaemon } = await surroundings.loadDaemon();
-  return runDaemon({
-    home,
-    installation: surroundings.installation,
-    env: surroundings.env,
-    source: invocation.configSource(),
-    loaded,
-    detached: fd !== null,
-    stdout: terminal.streams.stdout,
-    stderr: terminal.streams.stderr,
-    onReady: (ready) => {
-      if (fd === null) greet(terminal, home, ready);
-      else announceReady(fd, ready);
-    },
-  });
+  invocation.home.prepare();
+  return startDetached(invocation);
 }
 
 export async function stop(invocation: Invocation): Promise<number> {

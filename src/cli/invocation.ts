@@ -89,12 +89,14 @@ export class Invocation {
   configSource(): ConfigSource {
     const { env, installation } = this.surroundings;
     const named = this.text("config");
+    const build = installation.readBuild();
     return {
       env,
       home: this.home.root,
       file: named === null ? this.home.configFile : this.path(named),
       fileRequired: named !== null,
       defaultsText: installation.readDefaults(),
+      ...(build !== null && { memory: { file: this.home.checkedConfig, build } }),
     };
   }
 

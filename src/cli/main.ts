@@ -34,6 +34,11 @@ export async function main(process: Process): Promise<number> {
       installation,
       loadDaemon,
     };
+    if (argv[0] === "start") {
+      const { plainStart, startHere } = await import("./foreground-start.ts");
+      const plain = plainStart(surroundings, argv);
+      if (plain !== null) return await startHere(plain);
+    }
     // Loaded late: the version, which scripts ask often, needs none of it.
     const { runProgram } = await import("./program.ts");
     return await runProgram(surroundings, argv);

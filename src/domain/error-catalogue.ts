@@ -15,6 +15,7 @@ export const errorCatalogue = {
   body_too_large: entry(413, false, "Send less, or raise gateway.bodyLimitBytes."),
   unauthorized: entry(401, false, "Send `Authorization: Bearer TOKEN`; `beamclaw token create` makes one."),
   forbidden: entry(403, false, "Use a token that has the named scope."),
+  foreign_origin: entry(403, false, "Name it in gateway.cors.origins or gateway.hosts if it is yours."),
   not_found: entry(404, false, "Check the path and the id."),
   method_not_allowed: entry(405, false, "Use a method from the Allow header."),
   rate_limited: entry(429, true, "Wait for Retry-After."),

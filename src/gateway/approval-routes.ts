@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import type { Approval, ApprovalState } from "../domain/approval.ts";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import { type ApprovalId, asId, type SessionId } from "../domain/ids.ts";
@@ -19,12 +20,14 @@ const approvalStates = [
   "withdrawn",
 ] as const satisfies readonly ApprovalState[];
 
-const listQuery = z.object({
-  ...pageQuery,
-  session_id: z.string().max(128).optional(),
-  state: statesOf(approvalStates),
-});
-const decisionBody = z.object({ decision: z.enum(["approve", "deny", "always"]) });
+const listQuery = lazily(() =>
+  z.object({
+    ...pageQuery(),
+    session_id: z.string().max(128).optional(),
+    state: statesOf(approvalStates),
+  }),
+);
+const decisionBody = lazily(() => z.object({ decision: z.enum(["approve", "deny", "always"]) }));
 
 /** Everybody sees the questions of their own runs; a token with `approvals` sees and answers all. */
 export function approvalRoutes(deps: RouteDeps): readonly Route[] {

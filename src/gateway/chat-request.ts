@@ -55,7 +55,8 @@ function wireOf(message: ChatBodyMessage): WireMessage {
     case "user":
       return {
         role: "user",
-        content: typeof message.content === "string" ? message.content : message.content.map(partOf),
+        content:
+          typeof message.content === "string" ? message.content.toWellFormed() : message.content.map(partOf),
         ...(message.name && { name: message.name }),
       };
     case "assistant": {
@@ -76,7 +77,7 @@ function wireOf(message: ChatBodyMessage): WireMessage {
 type UserPart = Exclude<Extract<ChatBodyMessage, { role: "user" }>["content"], string>[number];
 
 function partOf(part: UserPart): ContentPart {
-  if (part.type === "text") return part;
+  if (part.type === "text") return { type: "text", text: part.text.toWellFormed() };
   const { url, detail } = part.image_url;
   return { type: "image_url", image_url: { url, ...(detail && { detail }) } };
 }
@@ -84,10 +85,15 @@ function partOf(part: UserPart): ContentPart {
 type TextPart =
   { readonly type: "text"; readonly text: string } | { readonly type: "refusal"; readonly refusal: string };
 
+/**
+ * Halves of surrogate pairs, which clients leave when they cut texts, become U+FFFD: strict models refuse
+ * them, and once in a history they would be refused with every later turn.
+ */
 const textOf = (content: string | readonly TextPart[]): string =>
-  typeof content === "string"
+  (typeof content === "string"
     ? content
-    : content.map((part) => (part.type === "text" ? part.text : part.refusal)).join("");
+    : content.map((part) => (part.type === "text" ? part.text : part.refusal)).join("")
+  ).toWellFormed();
 
 type ToolBody = NonNullable<ChatBody["tools"]>[number]["function"];
 

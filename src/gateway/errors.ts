@@ -56,7 +56,8 @@ export function endFailure(ending: Ending): BeamclawError {
 
 export function httpError(error: BeamclawError, openAi: boolean): HttpError {
   const { status, cure } = error.entry;
-  const message = withCure(error.message, status < 500 ? cure : "");
+  const saysIt = error.code === "invalid_request" && error.param !== undefined;
+  const message = withCure(error.message, status < 500 && !saysIt ? cure : "");
   const limited = status === 429 || status === 503;
   return {
     status,

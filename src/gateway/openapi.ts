@@ -25,7 +25,7 @@ export const openApiDocument = (version: string): Json => ({
 });
 
 function chatRequestSchema(): Json {
-  const { $schema: _, ...schema } = z.toJSONSchema(chatSchema, { io: "input" });
+  const { $schema: _, ...schema } = z.toJSONSchema(chatSchema(), { io: "input" });
   return schema;
 }
 

@@ -12,12 +12,12 @@ export function originProblem(
 ): string | null {
   const host = headers.host;
   if (door.loopback && host !== undefined && !isLocalHost(door, hostName(host))) {
-    return "the Host header names another machine; add the name to gateway.hosts if it is yours";
+    return "the Host header names another machine";
   }
   const origin = headers.origin;
   if (origin === undefined || allowsOrigin(door.corsOrigins, origin)) return null;
   if (host !== undefined && (origin === `http://${host}` || origin === `https://${host}`)) return null;
-  return "the page's origin is not in gateway.cors.origins";
+  return "a page of this origin may not call";
 }
 
 export const allowsOrigin = (origins: readonly string[], origin: string): boolean =>

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import type { Principal } from "../domain/ids.ts";
 import { anonymousCaller, type Caller, isAdmin, type Self } from "./caller.ts";
 import { identify } from "./identity.ts";
@@ -38,8 +39,8 @@ function utf8Of(latin1: string): string {
   return text.includes("\ufffd") ? latin1 : text;
 }
 
-const userQuery = z.object({ user_id: z.string().optional() });
-const idParams = z.object({ id: z.string().min(1).max(128) });
+const userQuery = lazily(() => z.object({ user_id: z.string().optional() }));
+const idParams = lazily(() => z.object({ id: z.string().min(1).max(128) }));
 
 export const idOf = (request: FastifyRequest): string => parse(idParams, request.params).id;
 

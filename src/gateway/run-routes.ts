@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import { asId, type RunId, type SessionId } from "../domain/ids.ts";
 import type { Run, RunState } from "../domain/run.ts";
@@ -23,12 +24,14 @@ const runStates = [
   "expired",
 ] as const satisfies readonly RunState[];
 
-const listQuery = z.object({
-  ...pageQuery,
-  session_id: z.string().max(128).optional(),
-  state: statesOf(runStates),
-});
-const afterQuery = z.object({ after: z.coerce.number().int().min(-1).default(-1) });
+const listQuery = lazily(() =>
+  z.object({
+    ...pageQuery(),
+    session_id: z.string().max(128).optional(),
+    state: statesOf(runStates),
+  }),
+);
+const afterQuery = lazily(() => z.object({ after: z.coerce.number().int().min(-1).default(-1) }));
 
 export function runRoutes(deps: RouteDeps): readonly Route[] {
   const { store, conversations, rules } = deps;

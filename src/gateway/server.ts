@@ -3,6 +3,7 @@ import { fastify, type FastifyInstance, type FastifyRequest } from "fastify";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import { type Gate, localGate, tokenGate } from "./auth.ts";
 import { answerBadHttp, answerBadUrl, installErrorReplies } from "./error-replies.ts";
+import { readJsonBodies } from "./json-body.ts";
 import { originProblem } from "./origin.ts";
 import type { Door, GatewayDeps, GatewayObs, GatewayOptions } from "./ports.ts";
 import type { Route } from "./route.ts";
@@ -99,7 +100,7 @@ const requestId = (sent: string | string[] | undefined): string =>
 
 function refuseStrangers(door: Extract<Door, { kind: "tcp" }>, request: FastifyRequest): void {
   const problem = originProblem(door, request.headers);
-  if (problem !== null) throw new BeamclawError("forbidden", problem);
+  if (problem !== null) throw new BeamclawError("foreign_origin", problem);
 }
 
 /** Loaded only where it is configured. */
@@ -110,26 +111,6 @@ function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
     exposedHeaders: ["x-run-id", "x-session-id", "x-approval-id", "x-request-id", "retry-after"],
     strictPreflight: false,
     maxAge: 600,
-  });
-}
-
-/** Every body is read as JSON, whatever its type says: `curl -d` calls it a form. */
-function readJsonBodies(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser<Buffer>("*", { parseAs: "buffer" }, (request, body, done) => {
-    if (body.length === 0 || request.is404) {
-      done(null, undefined);
-      return;
-    }
-    if (request.headers["idempotency-key"] !== undefined) request.rawBody = body;
-    let json: unknown;
-    try {
-      json = JSON.parse(body.toString("utf8"));
-    } catch {
-      done(new BeamclawError("invalid_json", "the body is not valid JSON"));
-      return;
-    }
-    done(null, json);
   });
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import { type AgentName, isAgentName } from "../domain/ids.ts";
 import type { Session } from "../store/ports.ts";
@@ -12,8 +13,8 @@ import type { Route, RouteDeps } from "./route.ts";
 import { parse } from "./validation.ts";
 import { messageView, pageView, sessionView } from "./views.ts";
 
-const listQuery = z.object(pageQuery);
-const agentQuery = z.object({ agent_id: z.string().optional() });
+const listQuery = lazily(() => z.object(pageQuery()));
+const agentQuery = lazily(() => z.object({ agent_id: z.string().optional() }));
 
 export function sessionRoutes(deps: RouteDeps): readonly Route[] {
   const { store, conversations, rules } = deps;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import type { AgentName } from "../domain/ids.ts";
 import { type Caller, mayUse } from "./caller.ts";
@@ -11,7 +12,7 @@ import { parse } from "./validation.ts";
 /** The model that means the default agent. */
 const DEFAULT_MODEL = "beamclaw";
 
-const modelParams = z.object({ "*": z.string() });
+const modelParams = lazily(() => z.object({ "*": z.string() }));
 
 /** Health, metrics, the API's description, and the agents as OpenAI's models. */
 export function systemRoutes(deps: RouteDeps): readonly Route[] {

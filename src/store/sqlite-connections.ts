@@ -3,6 +3,7 @@ import { BeamclawError } from "../domain/error-catalogue.ts";
 import { InlineWriter } from "./inline-writer.ts";
 import { inMemory, openForReading, openForWriting } from "./sqlite/connection.ts";
 import { guarded } from "./sqlite/statement.ts";
+import { WriterBoot } from "./writer-boot.ts";
 import { WriterThread } from "./writer-thread.ts";
 import type { Writer, WriterNews } from "./writer.ts";
 
@@ -16,6 +17,8 @@ export interface ConnectionOptions {
   readonly file: string;
   readonly writer: "thread" | "inline";
   readonly workerUrl?: URL;
+  /** A thread that has begun to start and to open this file, not taken yet; else one is started. */
+  readonly boot?: WriterBoot;
 }
 
 /** Errors are classified; nothing stays open after one. */
@@ -29,7 +32,7 @@ export async function connect(options: ConnectionOptions, news: WriterNews): Pro
     throw new BeamclawError("internal", "a database in memory cannot be shared with the writer thread");
   }
   const workerUrl = options.workerUrl ?? new URL("./writer-worker.ts", import.meta.url);
-  const writer = await WriterThread.start({ file }, workerUrl, news);
+  const writer = await WriterThread.take(options.boot ?? new WriterBoot(workerUrl).open({ file }), news);
   try {
     return { reader: guarded(() => openForReading(file)), writer };
   } catch (error) {

@@ -9,6 +9,7 @@ import { SqliteRunStore } from "./sqlite-run-store.ts";
 import { SqliteSessionStore } from "./sqlite-session-store.ts";
 import { SqliteStepStore } from "./sqlite-step-store.ts";
 import { SqliteTokenStore } from "./sqlite-token-store.ts";
+import type { WriterBoot } from "./writer-boot.ts";
 import { connect, type Connections } from "./sqlite-connections.ts";
 
 export interface SqliteStoreOptions {
@@ -21,6 +22,8 @@ export interface SqliteStoreOptions {
   readonly writer: "thread" | "inline";
   /** The writer thread's program, where it is not beside this file (a bundle). */
   readonly workerUrl?: URL;
+  /** See `ConnectionOptions`. */
+  readonly boot?: WriterBoot;
   /** Trouble that no caller waits for; the death of the writer thread above all. */
   readonly onError?: (error: Error) => void;
 }

@@ -1,13 +1,14 @@
 import type { Event } from "../domain/event.ts";
 import type { Command, CommandError, CommandOutcome } from "./sqlite/sqlite-core.ts";
 
-/** What the writer thread is started with. */
+/** The first thing that the writer thread is told: a thread can start before it is known what for. */
 export interface WriterSetup {
   readonly file: string;
 }
 
 /** To the writer thread. It treats one message at a time, in order; only a backup lets others pass. */
 export type ToWriter =
+  | ({ readonly kind: "open" } & WriterSetup)
   | { readonly kind: "batch"; readonly commands: readonly Command[] }
   | { readonly kind: "checkpoint"; readonly mode: "passive" | "truncate" }
   | { readonly kind: "backup"; readonly id: number; readonly file: string }

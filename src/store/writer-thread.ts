@@ -1,4 +1,4 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import type { Event } from "../domain/event.ts";
 import { toError, Unreachable } from "../kernel/errors.ts";
@@ -11,6 +11,7 @@ import {
   resultOf,
 } from "./sqlite/sqlite-core.ts";
 import type { FromWriter, ToWriter, WalSize, WriterSetup } from "./writer-protocol.ts";
+import { WriterBoot } from "./writer-boot.ts";
 import type { Writer, WriterNews } from "./writer.ts";
 
 /** Commands that may wait for their turn; beyond it callers are refused. */
@@ -47,10 +48,13 @@ export class WriterThread implements Writer {
 
   /** Starts the thread; resolves when it has opened the database, rejects if it cannot. */
   static async start(setup: WriterSetup, workerUrl: URL, news: WriterNews): Promise<WriterThread> {
-    // The thread needs none of the daemon's environment, which holds secrets.
-    const worker = new Worker(workerUrl, { name: "store-writer", workerData: setup, env: {} });
-    await ready(worker);
-    return new WriterThread(worker, news);
+    return WriterThread.take(new WriterBoot(workerUrl).open(setup), news);
+  }
+
+  /** As `start`, with a thread that somebody has begun to start. */
+  static async take(boot: WriterBoot, news: WriterNews): Promise<WriterThread> {
+    await boot.ready;
+    return new WriterThread(boot.take(), news);
   }
 
   private constructor(worker: Worker, news: WriterNews) {
@@ -193,21 +197,6 @@ export class WriterThread implements Writer {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage(message);
   }
-}
-
-/** Resolves at the thread's first word, or rejects with why it has none. Leaves no listener behind. */
-function ready(worker: Worker): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = (error: Error | null): void => {
-      worker.off("message", onMessage).off("error", done).off("exit", onExit);
-      if (error === null) resolve();
-      else reject(error instanceof BeamclawError ? error : unavailable(error.message));
-    };
-    const onMessage = (message: FromWriter): void =>
-      done(message.kind === "unusable" ? errorFrom(message.error) : null);
-    const onExit = (): void => done(unavailable("the store's writer has ended"));
-    worker.on("message", onMessage).on("error", done).on("exit", onExit);
-  });
 }
 
 function failedWith(code: CommandError["code"], message: string): (index: number) => CommandOutcome {

@@ -2,14 +2,21 @@
  * The writer thread: owns the connection that writes, runs each batch as one transaction, and answers once per
  * batch. It decides nothing: when to checkpoint and when to close is said by `WriterThread`, which sees the queue.
  */
-import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { type MessagePort, parentPort } from "node:worker_threads";
 import type Database from "better-sqlite3";
 import { Unreachable } from "../kernel/errors.ts";
 import { backupTo, openForWriting } from "./sqlite/connection.ts";
 import { type CommandError, SqliteCore, toCommandError } from "./sqlite/sqlite-core.ts";
 import type { FromWriter, ToWriter, WalSize, WriterSetup } from "./writer-protocol.ts";
 
-function start(port: MessagePort, setup: WriterSetup): void {
+function start(port: MessagePort): void {
+  port.once("message", (message: ToWriter) => {
+    if (message.kind === "open") open(port, message);
+    else port.close(); // told to close before it had anything to do
+  });
+}
+
+function open(port: MessagePort, setup: WriterSetup): void {
   try {
     const loop = new WriterLoop(port, openForWriting(setup.file));
     port.on("message", (message: ToWriter) => loop.receive(message));
@@ -48,6 +55,8 @@ class WriterLoop {
         this.#checkpoint("truncate"); // the readers' connection is still open, so closing alone would not
         this.#db.close();
         return this.#port.close();
+      case "open":
+        throw new Error("the database is open already");
       default:
         throw new Unreachable(message);
     }
@@ -83,4 +92,4 @@ function send(port: MessagePort, message: FromWriter): void {
   port.postMessage(message);
 }
 
-if (parentPort !== null) start(parentPort, workerData); // last: classes are not hoisted
+if (parentPort !== null) start(parentPort); // last: classes are not hoisted

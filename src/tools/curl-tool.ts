@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import { Unreachable } from "../kernel/errors.ts";
 import { defineTool, failed, succeeded } from "./define-tool.ts";
 import type { Egress, EgressOutcome } from "./egress.ts";
@@ -8,14 +9,16 @@ import type { Tool, ToolResult } from "./tool.ts";
 
 const MAX_BODY_CHARS = 1_048_576;
 
-const input = z.strictObject({
-  url: z.string().min(1).max(8_192),
-  method: z.enum(["GET", "POST", "PUT", "DELETE", "PATCH"]).default("GET"),
-  headers: z.record(z.string().max(256), z.string().max(8_192)).default({}),
-  body: z.string().max(MAX_BODY_CHARS).optional(),
-});
+const input = lazily(() =>
+  z.strictObject({
+    url: z.string().min(1).max(8_192),
+    method: z.enum(["GET", "POST", "PUT", "DELETE", "PATCH"]).default("GET"),
+    headers: z.record(z.string().max(256), z.string().max(8_192)).default({}),
+    body: z.string().max(MAX_BODY_CHARS).optional(),
+  }),
+);
 
-type CurlArguments = z.output<typeof input>;
+type CurlArguments = z.output<ReturnType<typeof input>>;
 
 /** Written out, because not every provider accepts what the schema of a free-form object turns into. */
 const parameters = {
@@ -35,7 +38,7 @@ export function curlTool(egress: Egress, variables: ReadonlyMap<string, string>)
   return defineTool({
     name: "curl",
     description: "Send one HTTP request. Returns the status, a line end and the body as text.",
-    input,
+    input: input(),
     parameters,
     minAutonomy: "supervised",
     leastEffect: "external",

@@ -4,6 +4,7 @@ import { constants } from "node:fs";
 import { type FileHandle, lstat, open, rename, unlink } from "node:fs/promises";
 import { isAbsolute, normalize } from "node:path";
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import { defineTool, failed, succeeded } from "./define-tool.ts";
 import { binaryKind } from "./file-kind.ts";
 import { formatBytes, fromOutside } from "./model-text.ts";
@@ -14,13 +15,13 @@ import type { Tool, ToolContext, ToolResult } from "./tool.ts";
 const MAX_READ_BYTES = 262_144;
 const MAX_WRITE_BYTES = 1_048_576;
 
-const pathArgument = z.string().min(1).describe("Relative to the workspace, or absolute");
+const pathArgument = lazily(() => z.string().min(1).describe("Relative to the workspace, or absolute"));
 
 export function readFileTool(roots: FileRoots): Tool {
   return defineTool({
     name: "read_file",
     description: `Read a text file (the first ${formatBytes(MAX_READ_BYTES)} of a longer one).`,
-    input: z.strictObject({ path: pathArgument }),
+    input: z.strictObject({ path: pathArgument() }),
     minAutonomy: "read_only",
     leastEffect: "none",
     effect: () => "none",
@@ -42,7 +43,7 @@ export function writeFileTool(roots: FileRoots): Tool {
   return defineTool({
     name: "write_file",
     description: "Create a text file or replace the whole of it. Missing folders are made.",
-    input: z.strictObject({ path: pathArgument, content }),
+    input: z.strictObject({ path: pathArgument(), content }),
     ...changing,
     summary: (args) => `${args.path} (${formatBytes(Buffer.byteLength(args.content))})`,
     run: (args, context) =>
@@ -56,7 +57,7 @@ export function deleteFileTool(roots: FileRoots): Tool {
   return defineTool({
     name: "delete_file",
     description: "Delete a file.",
-    input: z.strictObject({ path: pathArgument }),
+    input: z.strictObject({ path: pathArgument() }),
     ...changing,
     summary: (args) => args.path,
     run: (args, context) => {

@@ -5,6 +5,7 @@
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { Deadline } from "./deadline.ts";
 import { defineTool, failed, succeeded } from "./define-tool.ts";
@@ -95,7 +96,7 @@ async function runFilter(
   }
 }
 
-const answer = z.object({ ok: z.boolean(), text: z.string() });
+const answer = lazily(() => z.object({ ok: z.boolean(), text: z.string() }));
 
 /** Rejects when the thread dies, for want of memory for instance, or when `signal` aborts. */
 function answerOf(worker: Worker, signal: AbortSignal): Promise<ToolResult> {
@@ -106,7 +107,7 @@ function answerOf(worker: Worker, signal: AbortSignal): Promise<ToolResult> {
     worker.once("error", reject);
     worker.once("exit", () => reject(new Error("its thread ended")));
     worker.once("message", (message) => {
-      const { ok, text } = answer.parse(message);
+      const { ok, text } = answer().parse(message);
       resolve(describe(ok, text));
     });
   });

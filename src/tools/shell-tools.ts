@@ -1,5 +1,6 @@
 /** `terminal` and `bash`: a whole shell, therefore asked about every time and never allowed for good. */
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import type { Effect } from "../domain/autonomy.ts";
 import { Unreachable } from "../kernel/errors.ts";
 import { defineTool, failed } from "./define-tool.ts";
@@ -14,20 +15,22 @@ const MAX_SCRIPT_BYTES = 100_000;
 /** Runs the script under bash, or under sh where there is no bash; the text is an argument, never part of this. */
 const BASH_OR_SH = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; fi; exec sh -c "$1"';
 
-const shellText = z
-  .string()
-  .min(1)
-  .refine((text) => !text.includes("\0"), "must not contain NUL characters")
-  .refine(
-    (text) => Buffer.byteLength(text) <= MAX_SCRIPT_BYTES,
-    `must not exceed ${formatBytes(MAX_SCRIPT_BYTES)}; write it to a file with write_file and run the file`,
-  );
+const shellText = lazily(() =>
+  z
+    .string()
+    .min(1)
+    .refine((text) => !text.includes("\0"), "must not contain NUL characters")
+    .refine(
+      (text) => Buffer.byteLength(text) <= MAX_SCRIPT_BYTES,
+      `must not exceed ${formatBytes(MAX_SCRIPT_BYTES)}; write it to a file with write_file and run the file`,
+    ),
+);
 
 export function terminalTool(shell: SandboxedShell, timeoutMs: number): Tool {
   return defineTool({
     name: "terminal",
     description: `Run one shell command in the workspace. Ends with the command; no background processes; ${timeoutMs / 1000} s at most.`,
-    input: z.strictObject({ command: shellText.describe("The command line, for /bin/sh") }),
+    input: z.strictObject({ command: shellText().describe("The command line, for /bin/sh") }),
     ...everyTimeAsked,
     summary: ({ command }) => command,
     run: ({ command }, context) => runShell(shell, ["/bin/sh", "-c", command], context, timeoutMs),
@@ -38,7 +41,7 @@ export function bashTool(shell: SandboxedShell, timeoutMs: number): Tool {
   return defineTool({
     name: "bash",
     description: `Run a bash script in the workspace. Ends with the script; no background processes; ${timeoutMs / 1000} s at most.`,
-    input: z.strictObject({ script: shellText.describe("The text of the script") }),
+    input: z.strictObject({ script: shellText().describe("The text of the script") }),
     aliases: { command: "script" },
     ...everyTimeAsked,
     summary: ({ script }) => script,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { lazily } from "../kernel/lazily.ts";
 import { defineTool, failed, succeeded } from "./define-tool.ts";
 import type { Egress } from "./egress.ts";
 import { fromOutside } from "./model-text.ts";
@@ -18,19 +19,24 @@ export interface WebSearchOptions {
 const DEFAULT_COUNT = 5;
 const MAX_ERROR_CHARS = 500;
 
-const input = z.strictObject({
-  query: z.string().min(1).max(400).describe("What to search for"),
-  // Models send numbers as text and numbers out of range; none of that is worth an error.
-  count: z.unknown().optional(),
-  freshness: z
-    .string()
-    .regex(/^(p[dwmy]|\d{4}-\d{2}-\d{2}to\d{4}-\d{2}-\d{2})$/, "use pd, pw, pm, py or 2026-01-31to2026-02-28")
-    .optional(),
-  country: z
-    .string()
-    .regex(/^[A-Za-z]{2}$/, "use two letters, such as US")
-    .optional(),
-});
+const input = lazily(() =>
+  z.strictObject({
+    query: z.string().min(1).max(400).describe("What to search for"),
+    // Models send numbers as text and numbers out of range; none of that is worth an error.
+    count: z.unknown().optional(),
+    freshness: z
+      .string()
+      .regex(
+        /^(p[dwmy]|\d{4}-\d{2}-\d{2}to\d{4}-\d{2}-\d{2})$/,
+        "use pd, pw, pm, py or 2026-01-31to2026-02-28",
+      )
+      .optional(),
+    country: z
+      .string()
+      .regex(/^[A-Za-z]{2}$/, "use two letters, such as US")
+      .optional(),
+  }),
+);
 
 const parameters = {
   type: "object",
@@ -45,19 +51,23 @@ const parameters = {
 };
 
 /** The part of the answer that is used: Brave Search API, Web search, `web.results`. */
-const answer = z.object({
-  web: z
-    .object({
-      results: z.array(z.object({ title: z.string(), url: z.string(), description: z.string().default("") })),
-    })
-    .optional(),
-});
+const answer = lazily(() =>
+  z.object({
+    web: z
+      .object({
+        results: z.array(
+          z.object({ title: z.string(), url: z.string(), description: z.string().default("") }),
+        ),
+      })
+      .optional(),
+  }),
+);
 
 export function webSearchTool(options: WebSearchOptions): Tool {
   return defineTool({
     name: "web_search",
     description: "Search the web. Returns titles, addresses and descriptions.",
-    input,
+    input: input(),
     parameters,
     minAutonomy: "read_only",
     leastEffect: "none",
@@ -69,7 +79,7 @@ export function webSearchTool(options: WebSearchOptions): Tool {
 }
 
 async function search(
-  args: z.output<typeof input>,
+  args: z.output<ReturnType<typeof input>>,
   options: WebSearchOptions,
   signal: AbortSignal,
 ): Promise<ToolResult> {
@@ -92,7 +102,10 @@ async function search(
   return failed(`Web search failed with status ${outcome.status}.\n${reason}`);
 }
 
-function searchUrl(args: z.output<typeof input>, { baseUrl, maxResults }: WebSearchOptions): string {
+function searchUrl(
+  args: z.output<ReturnType<typeof input>>,
+  { baseUrl, maxResults }: WebSearchOptions,
+): string {
   const url = new URL("/res/v1/web/search", baseUrl);
   url.searchParams.set("q", args.query);
   url.searchParams.set("count", String(clampCount(args.count, maxResults)));
@@ -119,7 +132,7 @@ function describeResults(query: string, text: string): ToolResult {
 
 function parseResults(text: string) {
   try {
-    return answer.parse(JSON.parse(text)).web?.results ?? [];
+    return answer().parse(JSON.parse(text)).web?.results ?? [];
   } catch {
     return null; // not JSON, or JSON of another shape
   }

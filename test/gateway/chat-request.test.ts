@@ -55,6 +55,22 @@ describe("what is accepted", () => {
     }
   });
 
+  test("halves of surrogate pairs become U+FFFD; whole characters stay", () => {
+    const parts = [{ type: "text", text: "cut \udf89" }];
+    const { messages } = parseChatRequest(
+      body({}, [
+        { role: "user", content: "party 🎉 cut \ud83c" },
+        { role: "assistant", content: "ok \ud83c" },
+        { role: "user", content: parts },
+      ]),
+    );
+    expect(messages).toEqual([
+      { role: "user", content: "party 🎉 cut \ufffd" },
+      { role: "assistant", content: "ok \ufffd" },
+      { role: "user", content: [{ type: "text", text: "cut \ufffd" }] },
+    ]);
+  });
+
   test("null is the same as absent, everywhere", () => {
     const nulls = Object.fromEntries(
       ["model", "stream", "tools", "tool_choice", "stop", "n", "user", "metadata", "functions"].map((key) => [
@@ -95,6 +111,8 @@ describe("what is refused names its field", () => {
       "messages[0].content[1].image_url.url",
       body({}, [image("attachment:abc")]),
     ],
+    ["no base64", "messages[0].content[1].image_url.url", body({}, [image("data:image/png;base64,!!")])],
+    ["an empty image", "messages[0].content[1].image_url.url", body({}, [image("data:image/png;base64,")])],
     ["a file URL", "messages[0].content[1].image_url.url", body({}, [image("file:///etc/passwd")])],
     ["n", "n", body({ n: 2 })],
     ["functions", "functions", body({ functions: [] })],

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { bearer, chat, openGateway } from "./harness.ts";
 import { chunksOf, SseClient } from "./sse-client.ts";
@@ -72,6 +73,22 @@ describe("the shape of errors", () => {
     expect(form.statusCode).toBe(200);
     expect((await post("{}", "no type at all")).json().error.param).toBe("content-type");
     expect((await post("{}")).json().error).toMatchObject({ param: "messages", code: "invalid_request" });
+  });
+
+  test("a body in another encoding is refused, a byte order mark is skipped", async () => {
+    const gateway = await openGateway();
+    const post = (payload: Buffer | string, headers: Record<string, string> = {}) =>
+      gateway.inject({ method: "POST", url: "/v1/chat/completions", headers, payload });
+    const json = JSON.stringify(chat("hi").payload);
+    expect((await post(`\ufeff${json}`)).statusCode).toBe(200);
+    const latin1 = await post(Buffer.from(json.replace("hi", "café"), "latin1"));
+    expect(latin1.json().error).toMatchObject({
+      code: "invalid_json",
+      message: expect.stringContaining("UTF-8"),
+    });
+    const packed = await post(gzipSync(json), { "content-encoding": "gzip" });
+    expect(packed.statusCode).toBe(400);
+    expect(packed.json().error).toMatchObject({ code: "invalid_request", param: "content-encoding" });
   });
 
   test("a defect is 500 without its text, which the log gets", async () => {

@@ -17,7 +17,7 @@ const deps = (): ProviderDeps => ({
   scrub: (text) => text.replaceAll("hush", "[REDACTED]"),
 });
 const entry = (rest: Record<string, unknown> = {}): ProviderEntry =>
-  providerSlice.parse({ kind: "openai", baseUrl: `${server.origin}/v1`, model: "gpt-4o", ...rest });
+  providerSlice().parse({ kind: "openai", baseUrl: `${server.origin}/v1`, model: "gpt-4o", ...rest });
 const create = (rest: Record<string, unknown>, apiKey: string | null = "key-123") =>
   createProvider("mine", entry(rest), apiKey, deps());
 
@@ -94,26 +94,26 @@ describe("every setting is read", () => {
   test("kind and its defaults", async () => {
     const demo = createProvider(
       "demo",
-      providerSlice.parse({ kind: "demo", contextWindow: 5_000, wordMs: 0 }),
+      providerSlice().parse({ kind: "demo", contextWindow: 5_000, wordMs: 0 }),
       null,
       deps(),
     );
     expect(demo).toMatchObject({ model: "demo", contextWindow: 5_000 });
     const claude = { kind: "anthropic", baseUrl: server.origin, model: "claude-sonnet-4-5" };
-    const anthropic = createProvider("a", providerSlice.parse(claude), "k", deps());
+    const anthropic = createProvider("a", providerSlice().parse(claude), "k", deps());
     expect(await ask(anthropic, modelRequest("!say hi"))).toMatchObject({ said: "hi" });
     expect(server.requests.at(-1)).toMatchObject({ path: "/v1/messages", headers: { "x-api-key": "k" } });
   });
 
   test("wrong settings are refused", () => {
     for (const rest of [{ baseUrl: "ftp://x" }, { retries: -1 }, { modle: "x" }, { kind: "gemini" }]) {
-      expect(providerSlice.safeParse({ ...entry(), ...rest }).success).toBe(false);
+      expect(providerSlice().safeParse({ ...entry(), ...rest }).success).toBe(false);
     }
   });
 });
 
 test("every setting is in the documentation, and no other", () => {
-  const keys = providerSlice.options.flatMap(({ shape }) => Object.keys(shape));
+  const keys = providerSlice().options.flatMap(({ shape }) => Object.keys(shape));
   const table =
     readFileSync(new URL("../../docs/providers.md", import.meta.url), "utf8").split("\n## ")[1] ?? "";
   const documented = [...table.matchAll(/^\| `([a-zA-Z]+)/gm)].map((match) => match[1]);

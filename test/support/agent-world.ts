@@ -66,6 +66,7 @@ export interface WorldOptions {
   readonly total?: number;
   readonly contextWindow?: number;
   readonly maxToolIterations?: number;
+  readonly approvalSeconds?: number;
   /** Continue with the store of a former world, as a new process would. */
   readonly store?: Store;
 }
@@ -166,7 +167,7 @@ export class World implements AsyncDisposable {
       settings: {
         maxToolIterations: options.maxToolIterations ?? 10,
         turnSeconds: 600,
-        approvalSeconds: 900,
+        approvalSeconds: options.approvalSeconds ?? 900,
         compaction: { thresholdPct: 80, targetPct: 40 },
         maxResultBytes: 65_536,
       },

@@ -3,6 +3,9 @@ import { createServer } from "node:http";
 import type { DaemonOptions } from "../../src/app/daemon-module.ts";
 import { acquireLock } from "../../src/app/lock.ts";
 
+/** Nothing to begin early. */
+export const prepareDaemon = (): AsyncDisposable => ({ [Symbol.asyncDispose]: () => Promise.resolve() });
+
 /**
  * The least that a daemon has to do for the command line: hold the lock, answer on the socket, stop when told.
  * `BEAMCLAW_STUB` makes it fail at start.

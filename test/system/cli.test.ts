@@ -36,7 +36,7 @@ beforeAll(() => {
   const stub = pathToFileURL(join(root, "test", "support", "stub-daemon.ts")).href;
   writeFileSync(
     join(installation, "dist", "daemon.js"),
-    `export { runDaemon } from ${JSON.stringify(stub)};\n`,
+    `export { prepareDaemon, runDaemon } from ${JSON.stringify(stub)};\n`,
   );
   writeFileSync(
     join(base, "old-node.cjs"),

@@ -86,6 +86,20 @@ describe("what the caller did wrong", () => {
   });
 });
 
+verifies("W58", "beyond the rate limit: 429 with Retry-After", async () => {
+  const rateLimit = { requests: 2, windowSeconds: 60, limitLocal: true };
+  await using limited = await DaemonWorld.open({ config: { gateway: { rateLimit } } });
+  const hasty = openaiClient(limited, judge, null);
+  await hasty.chat.completions.create(saying("one"));
+  await hasty.chat.completions.create(saying("two"));
+  const error = await failureOf(hasty.chat.completions.create(saying("three")));
+  expect(error).toBeInstanceOf(OpenAI.RateLimitError);
+  expect(error).toMatchObject({ status: 429, code: "rate_limited", type: "rate_limit_error" });
+  const seconds = Number(error.headers?.get("retry-after"));
+  expect(seconds).toBeGreaterThan(0);
+  expect(seconds).toBeLessThanOrEqual(60);
+});
+
 const upstreamFaults = [
   { script: "!status code=429 retry-after=7 slow down", status: 503, code: "provider_rate_limited" },
   { script: "!status code=500", status: 503, code: "provider_unavailable" },

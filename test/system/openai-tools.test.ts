@@ -156,6 +156,21 @@ test("tool_choice and parallel_tool_calls reach the model, and the client's tool
   expect((body["tools"] as readonly unknown[]).length).toBeGreaterThan(1);
 });
 
+test("a client's tool hides the agent's of the same name, and its calls go to the client", async () => {
+  const mine = {
+    type: "function",
+    function: { name: "terminal", description: "Mine.", parameters },
+  } as const;
+  const answer = await openaiClient(world, judge, "hidden").chat.completions.create({
+    ...saying('!call terminal {"city":"Bern"}'),
+    tools: [mine],
+  });
+  expect(answer.choices[0]?.finish_reason).toBe("tool_calls");
+  expect(answer.choices[0]?.message.tool_calls).toMatchObject([{ function: { name: "terminal" } }]);
+  const offered = sentUpstream(world)["tools"] as readonly { readonly function: { readonly name: string } }[];
+  expect(offered.filter((tool) => tool.function.name === "terminal")).toEqual([mine]);
+});
+
 test("what was sent to the model's API was accepted by it", () => {
   expect(refusedUpstream(world)).toEqual([]);
 });

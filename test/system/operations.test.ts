@@ -27,9 +27,12 @@ async function firstWord(stream: SseClient): Promise<readonly string[]> {
 
 /** New work is refused: that is how a daemon that drains looks from outside. */
 const draining = (world: DaemonWorld): Promise<void> =>
-  vi.waitFor(async () => {
-    expect(await world.say("late", "!say too late")).toMatchObject({ status: 503, error: "shutting_down" });
-  });
+  vi.waitFor(
+    async () => {
+      expect(await world.say("late", "!say too late")).toMatchObject({ status: 503, error: "shutting_down" });
+    },
+    { timeout: 10_000 },
+  );
 
 describe("stopping", () => {
   test("SIGTERM: new work is refused, a running answer is finished, then exit code 0", async () => {
@@ -45,7 +48,6 @@ describe("stopping", () => {
     expect(await exit).toEqual([0, null]);
     await world.start();
     expect(await world.history("s")).toHaveLength(2);
-    expect(await world.list("/v1/sessions/late/messages").catch(() => [])).toEqual([]);
   });
 
   test("a second SIGTERM does not wait: the run is kept and goes on at the next start", async () => {
@@ -95,10 +97,12 @@ describe("refusing to start", () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const { code, lines } = await refused({ env: { BEAMCLAW_PORT: String(port) } });
+    const home = freshHome();
+    const { code, lines } = await refused({ home, env: { BEAMCLAW_PORT: String(port) } });
     expect(code).toBe(1);
     expect(lines).toEqual([expect.stringMatching(new RegExp(`^beamclaw: .*${port}.*BEAMCLAW_PORT`))]);
     server.close();
+    rmSync(home, { recursive: true });
   });
 
   verifies("W62", "a daemon runs in this home", async () => {
@@ -166,8 +170,10 @@ describe("refusing to start", () => {
   });
 
   verifies("W67", "a configuration that is wrong: all of it at once, exit code 78", async () => {
+    const home = freshHome();
     const config = "autonomy: maybe\napprovals: { expireSeconds: -1 }\nloop: { turnSeconds: soon }\n";
-    const { code, lines } = await refused({ config, home: freshHome() });
+    const { code, lines } = await refused({ config, home });
+    rmSync(home, { recursive: true });
     expect(code).toBe(78);
     const text = lines.join("\n");
     for (const path of ["autonomy", "approvals.expireSeconds", "loop.turnSeconds"])

@@ -26,11 +26,14 @@ function speak(...[session, text, request]: Parameters<DaemonWorld["post"]>): vo
 
 /** The runs of a session, oldest first, once there are so many. */
 async function runsOf(session: string, count: number): Promise<readonly Json[]> {
-  const found = await vi.waitFor(async () => {
-    const runs = await world.list(`/v1/runs?session_id=${session}`);
-    expect(runs.length).toBe(count);
-    return runs;
-  });
+  const found = await vi.waitFor(
+    async () => {
+      const runs = await world.list(`/v1/runs?session_id=${session}`);
+      expect(runs.length).toBe(count);
+      return runs;
+    },
+    { timeout: 10_000 },
+  );
   return found.toSorted((a, b) => (String(a["id"]) < String(b["id"]) ? -1 : 1));
 }
 

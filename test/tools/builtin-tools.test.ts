@@ -9,7 +9,7 @@ import { peer } from "./http-peer.ts";
 import { call, clock, contextIn, temporaryFolder } from "./workbench.ts";
 
 function registryOf(config: unknown = {}, env: Record<string, string> = {}): ToolRegistry {
-  const parsed = toolConfig.parse(config);
+  const parsed = toolConfig().parse(config);
   const runner = processRunner(parsed, clock, "test");
   return new ToolRegistry(builtinTools(parsed, { clock, runner, env, hidden: [], webSearchKey: null }));
 }
@@ -79,7 +79,7 @@ verifies(["W26", "W27"], "of the environment, each tool gets the names of its li
 
 describe("configuration", () => {
   test("everything has a default, and the defaults are closed", () => {
-    expect(toolConfig.parse({})).toMatchObject({
+    expect(toolConfig().parse({})).toMatchObject({
       files: { roots: ["workspace"] },
       http: { allow: [], deny: [], ports: [80, 443], allowPrivate: false, expandEnv: [] },
       shell: {
@@ -101,13 +101,13 @@ describe("configuration", () => {
     [{ shell: { sandbox: "maybe" } }, "shell.sandbox"],
     [{ webSearch: { baseUrl: "ftp://x" } }, "webSearch.baseUrl"],
   ])("%j is wrong at %s", (config, path) => {
-    const result = toolConfig.safeParse(config);
+    const result = toolConfig().safeParse(config);
     expect(result.error?.issues.map((issue) => issue.path.join("."))).toEqual([path]);
   });
 
   test("docs/tools.md names every tool and every key", async () => {
     const text = await readFile(join(import.meta.dirname, "../../docs/tools.md"), "utf8");
-    const keys = Object.entries(toolConfig.shape).flatMap(([section, schema]) =>
+    const keys = Object.entries(toolConfig().shape).flatMap(([section, schema]) =>
       Object.keys(schema.unwrap().shape).map((key) => `\`${section}.${key}\``),
     );
     const wanted = [...names.map(([name]) => `\`${name}\``), ...keys];
