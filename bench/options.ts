@@ -23,6 +23,11 @@ export interface Size {
   readonly warmUpTurns: number;
   readonly countedTurns: number;
   readonly residentSessions: number;
+  /**
+   * Rest before memory is read: longer than a second's idleness and the sweep after it, and time for the allocator
+   * to give back what the load left.
+   */
+  readonly restMs: number;
   readonly spawns: number;
   readonly idleRounds: number;
 }
@@ -36,6 +41,7 @@ const full: Size = {
   warmUpTurns: 1000,
   countedTurns: 200,
   residentSessions: 6000,
+  restMs: 10_000,
   spawns: 20,
   idleRounds: 3,
 };
@@ -48,6 +54,7 @@ const quick: Size = {
   warmUpTurns: 300,
   countedTurns: 50,
   residentSessions: 1000,
+  restMs: 3_000,
   spawns: 5,
   idleRounds: 1,
 };

@@ -35,8 +35,12 @@ if (file !== undefined && isMainThread) {
   }, PARENT_CHECK_MS).unref();
 }
 
-/** A full collection, run until finalizers of the first pass are collected too. */
+/**
+ * A full collection, run until finalizers of the first pass are collected too. Code that grows cold stays: megabytes
+ * of it leave at some moment of their own, which would hide what sessions take.
+ */
 function garbageCollector(): () => void {
+  setFlagsFromString("--no-flush-bytecode");
   setFlagsFromString("--expose-gc");
   const gc: unknown = runInNewContext("gc");
   return () => {

@@ -22,7 +22,7 @@ export interface Row {
   readonly notes: readonly string[];
 }
 
-/** Ratios and bars are compared as they are printed, to two decimals of the bar's own scale. */
+/** How far beyond the bar the bad quartile may lie. */
 const TOLERANCE = 0.15;
 
 export function meets(value: number, bar: Bar): boolean {
@@ -43,4 +43,10 @@ export function judgeRounds(values: readonly number[], bar: Bar, minimum: number
 export function judgeValue(value: number, bar: Bar): Verdict {
   if (!Number.isFinite(value)) return "unmeasurable";
   return meets(value, bar) ? "pass" : "miss";
+}
+
+/** Judges a tail: where the floor misses the bar too, the neighbours on this machine were measured, not the subject. */
+export function judgeTail(value: number, floor: number, bar: Bar): Verdict {
+  const verdict = judgeValue(value, bar);
+  return verdict === "miss" && !meets(floor, bar) ? "unmeasurable" : verdict;
 }

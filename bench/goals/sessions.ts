@@ -1,7 +1,7 @@
 /** What a session costs while nobody talks in it: resident, passivated, and at the next start (G6, G7). */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Gateway, type Reading } from "../gateway.ts";
-import type { Goal, Options } from "../options.ts";
+import type { Goal, Options, Size } from "../options.ts";
 import type { Rig } from "../rig.ts";
 import { slope, type Point } from "../statistics.ts";
 import { subjects, type SubjectName } from "../subjects.ts";
@@ -12,11 +12,6 @@ const KIB = 1024;
 const WARM_UP_STEPS = 2;
 const STEPS = 3;
 const CALLERS = 16;
-/** What the last runs leave for their readers is dropped within this time. */
-const SETTLE_MS = 2_000;
-/** Longer than `idleSeconds` and a sweep after it, as the passivating gateway is configured. */
-const PASSIVATION_MS = 4_000;
-
 interface Growth {
   readonly heap: number;
   readonly rss: number;
@@ -33,8 +28,8 @@ export async function measureSessions(
   const directory = rig.newDirectory(subject);
   if (only.has("G6")) {
     say("sessions: resident");
-    const resident = await growth(rig, subject, directory, size.residentSessions, "resident");
-    const floor = await growth(rig, "floor", rig.newDirectory("floor"), size.residentSessions, "resident");
+    const resident = await growth(rig, subject, directory, size, "resident");
+    const floor = await growth(rig, "floor", rig.newDirectory("floor"), size, "resident");
     measured.push(
       row("G6", "heap per resident idle session", "B", resident.heap, KIB, floor.heap),
       row("G6", "RSS per resident idle session", "B", resident.rss, KIB, floor.rss),
@@ -42,7 +37,7 @@ export async function measureSessions(
   }
   if (only.has("G7")) {
     say("sessions: passivated");
-    const passivated = await growth(rig, subject, directory, size.residentSessions, "passivated");
+    const passivated = await growth(rig, subject, directory, size, "passivated");
     const empty = await atStart(rig, subject, rig.newDirectory(subject));
     const full = await atStart(rig, subject, directory);
     measured.push(
@@ -67,7 +62,7 @@ async function growth(
   rig: Rig,
   name: SubjectName,
   directory: string,
-  sessions: number,
+  { residentSessions: sessions, restMs }: Size,
   kept: "resident" | "passivated",
 ): Promise<Growth> {
   const idleSeconds = kept === "passivated" ? 1 : 3600;
@@ -79,9 +74,9 @@ async function growth(
     const prefix = `${kept}${step}`;
     const outcome = await rig.load(gateway, { callers: CALLERS, turns: sessions, prefix, sessions });
     if (outcome.turns < sessions) throw new Error(`${name}: ${outcome.problem}`);
-    await sleep(kept === "passivated" ? PASSIVATION_MS : SETTLE_MS);
+    await sleep(restMs);
     const reading = await gateway.read();
-    if (step < WARM_UP_STEPS) continue; // caches fill, code is compiled, and dropped again where it grew cold
+    if (step < WARM_UP_STEPS) continue; // caches fill, code is compiled
     heap.push({ x: step * sessions, y: reading.heapBytes });
     rss.push({ x: step * sessions, y: reading.rssBytes });
   }

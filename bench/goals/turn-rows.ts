@@ -6,7 +6,7 @@ import type { Outcome } from "../rig.ts";
 import { fewestRounds, undisturbed, type Kept, type Round } from "../rounds.ts";
 import { hasDelayedAckMode, median, medianInterval, quantile, seededRandom, spread } from "../statistics.ts";
 import type { SubjectName } from "../subjects.ts";
-import { judgeRounds, judgeValue, type Bar, type Row } from "../verdict.ts";
+import { judgeRounds, judgeTail, type Bar, type Row } from "../verdict.ts";
 
 export const loadNames = ["serial", "burst", "paced"] as const;
 export type LoadName = (typeof loadNames)[number];
@@ -129,14 +129,15 @@ function tailRow({ kept, minimum, subject }: Context): Row {
   const { times, ratio } = tail(subject);
   const bar = { atMost: 8 };
   const mode = hasDelayedAckMode(times);
-  const measured = kept.rounds.length >= minimum ? judgeValue(ratio, bar) : "unmeasurable";
+  const floor = tail("floor").ratio;
+  const measured = kept.rounds.length >= minimum ? judgeTail(ratio, floor, bar) : "unmeasurable";
   return {
     goal: "G3",
     what: "serial time to first token, p99 / p50; no mode near 40 ms",
     unit: "x",
     judged: "value",
     subject: ratio,
-    floor: tail("floor").ratio,
+    floor,
     naive: tail("naive").ratio,
     bar,
     verdict: mode ? "miss" : measured,
@@ -168,7 +169,7 @@ function loopRow({ kept, minimum, subject }: Context): Row {
     floor: worst("floor"),
     naive: worst("naive"),
     bar,
-    verdict: kept.rounds.length >= minimum ? judgeValue(worst(subject), bar) : "unmeasurable",
+    verdict: kept.rounds.length >= minimum ? judgeTail(worst(subject), worst("floor"), bar) : "unmeasurable",
     notes: [
       `p99 by load: ${loadNames.map((load) => `${load} ${p99(subject, load).toFixed(1)} ms`).join(", ")}; ` +
         `longest ${longest.toFixed(0)} ms`,

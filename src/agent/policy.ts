@@ -44,7 +44,7 @@ const rules: readonly Rule[] = [
     if (pattern !== null && grants.some((grant) => grant.tool === tool && grant.pattern === pattern))
       return allow;
     if (!origin.interactive) return deny("nobody can be asked here");
-    return { kind: "ask", reason: `${tool} has effects outside the workspace` };
+    return { kind: "ask", reason: "it has effects outside the workspace" };
   },
 ];
 

@@ -4,6 +4,7 @@
  */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { Clock } from "../kernel/clock.ts";
 
 /** Files of a workspace in the order in which the model reads them. */
 export const promptFiles = [
@@ -27,20 +28,35 @@ interface CachedFile {
   readonly text: string;
 }
 
+/** What nobody can edit in between, milliseconds. */
+const lookEveryMs = 100;
+
 /**
  * Reads a workspace's files again only when they have changed. It looks before every model call, synchronously: a
- * look at a local file takes a microsecond, a trip through the thread pool a hundred.
+ * look at a local file takes a few microseconds, a trip through the thread pool a hundred.
  */
 export class Prompt {
   readonly #folder: string;
+  readonly #clock: Clock;
+  #texts: readonly string[] = [];
+  #lookedAt = -Infinity;
   readonly #files = new Map<string, CachedFile>();
 
-  constructor(folder: string) {
+  constructor(folder: string, clock: Clock) {
     this.#folder = folder;
+    this.#clock = clock;
   }
 
   /** One system text per file that says something; a plain one where there is none. */
   texts(): readonly string[] {
+    const now = this.#clock.monotonic();
+    if (now - this.#lookedAt < lookEveryMs) return this.#texts;
+    this.#lookedAt = now;
+    this.#texts = this.#look();
+    return this.#texts;
+  }
+
+  #look(): readonly string[] {
     const texts = promptFiles.map((name) => this.#read(name));
     const said = texts.filter((text) => text !== "");
     return said.length === 0 ? [fallback] : said;

@@ -71,7 +71,7 @@ export function cutFor(entries: readonly TranscriptEntry[], budget: number): num
 const hasDataUrl = (message: WireMessage): boolean =>
   message.role === "user" &&
   typeof message.content !== "string" &&
-  message.content.some((part) => part.type === "image_url" && part.image_url.url.startsWith("data:"));
+  message.content.some((part) => part.type === "image_url" && /^data:/i.test(part.image_url.url));
 
 async function storeImage(part: ContentPart, attachments: AttachmentStore): Promise<ContentPart> {
   if (part.type !== "image_url") return part;

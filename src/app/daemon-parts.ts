@@ -74,6 +74,7 @@ export class DaemonParts {
   apply(loaded: LoadedConfig): void {
     this.#runtime = this.#build(loaded);
     this.obs.log.setLevel(loaded.config.obs.logLevel);
+    this.obs.log.setScrubber(this.#runtime.scrubber);
   }
 
   /** For runs: always the runtime of this moment. */

@@ -64,7 +64,7 @@ export function buildRuntime({ loaded, home, env, workspaces, shared }: RuntimeO
   return {
     loaded,
     chosen,
-    profiles: new AgentProfiles({ workspaces, provider, autonomy: config.autonomy }),
+    profiles: new AgentProfiles({ workspaces, provider, clock, autonomy: config.autonomy }),
     get tools() {
       return tools(); // the first turn needs them, a start does not
     },

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 
 declare const brand: unique symbol;
 type Brand<Name extends string> = string & { readonly [brand]: Name };
@@ -33,7 +33,5 @@ export function newId<T extends string>(now: number): T {
  */
 export function deriveSessionId(principal: Principal, agent: AgentName, channel?: string): SessionId {
   const text = channel === undefined ? `${principal}:${agent}` : `${principal}:${agent}:${channel}`;
-  return asId<SessionId>(
-    `session-${createHash("sha256").update(text).digest().subarray(0, 16).toString("hex")}`,
-  );
+  return asId<SessionId>(`session-${hash("sha256", text).slice(0, 32)}`);
 }

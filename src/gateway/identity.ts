@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import {
   type AgentName,
@@ -135,6 +135,5 @@ const personalSessionId = (rules: IdentityRules, principal: Principal, agent: Ag
 /** A name's session. The separator is a control character, which no user name, agent or session name holds. */
 function namedSessionId(principal: Principal, agent: AgentName, name: string): SessionId {
   const text = [principal, agent, name].join("\u0000");
-  const digest = createHash("sha256").update(text).digest();
-  return asId<SessionId>(`session-${digest.subarray(0, 16).toString("hex")}`);
+  return asId<SessionId>(`session-${hash("sha256", text).slice(0, 32)}`);
 }

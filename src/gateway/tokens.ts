@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash as digest, randomBytes, timingSafeEqual } from "node:crypto";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import type { AgentName } from "../domain/ids.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -22,7 +22,7 @@ export function isStrongSecret(secret: string): boolean {
   return TOKEN.test(secret) && new Set(secret.slice("beamclaw_".length)).size >= LEAST_DISTINCT;
 }
 
-const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
+const sha256 = (text: string): Buffer => digest("sha256", text, "buffer");
 
 export interface NewToken {
   readonly name: string;

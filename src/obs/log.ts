@@ -36,9 +36,11 @@ export class ProcessLog implements Log {
   readonly #options: LogOptions;
   readonly #pino: Logger;
   readonly #ring = new LineRing();
+  #scrubber: Scrubber;
 
   constructor(options: LogOptions) {
     this.#options = options;
+    this.#scrubber = options.scrubber;
     this.#pino = pino(
       {
         level: options.level,
@@ -49,6 +51,11 @@ export class ProcessLog implements Log {
       },
       { write: (line) => this.#write(line) },
     );
+  }
+
+  /** After a reload, so that secrets that are new are known here too. */
+  setScrubber(scrubber: Scrubber): void {
+    this.#scrubber = scrubber;
   }
 
   setLevel(level: Level): void {
@@ -99,7 +106,8 @@ export class ProcessLog implements Log {
   }
 
   #write(raw: string): void {
-    const { scrubber, sink } = this.#options;
+    const { sink } = this.#options;
+    const scrubber = this.#scrubber;
     // The quick look costs next to nothing; only a line that holds a secret is taken apart.
     const isClean = scrubber.scrubText(raw) === raw;
     const scrubbed = isClean ? raw.trimEnd() : scrubber.scrubJsonText(raw.trimEnd());

@@ -35,7 +35,9 @@ export class OpenAiRequestWriter {
     const comma = messages === "" || request.system.length === 0 ? "" : ",";
     const rest = `${comma}${messages}]${this.#toolFields(request)}${this.#optionFields(request.options)}}`;
     // Apart, because one character beyond Latin-1 in either makes encoding the other slow as well.
-    return Buffer.concat([start, Buffer.from(rest)]);
+    const body = Buffer.allocUnsafe(start.length + Buffer.byteLength(rest));
+    body.write(rest, start.copy(body));
+    return body;
   }
 
   /** Up to the conversation. Prompts rarely change, so the last one's bytes are kept. */

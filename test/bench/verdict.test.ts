@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { judgeRounds, judgeValue } from "../../bench/verdict.ts";
+import { judgeRounds, judgeTail, judgeValue } from "../../bench/verdict.ts";
 
 test.each([
   ["pass", [1.4, 1.5, 1.55], { atMost: 1.6 }],
@@ -20,4 +20,10 @@ test("a value meets its bar or not, and NaN is neither", () => {
   expect(judgeValue(2.05, { atMost: 2.05 })).toBe("pass");
   expect(judgeValue(2.06, { atMost: 2.05 })).toBe("miss");
   expect(judgeValue(Number.NaN, { atMost: 2.05 })).toBe("unmeasurable");
+});
+
+test("a tail is not held against a subject where the floor has it too", () => {
+  expect(judgeTail(30, 5, { atMost: 20 })).toBe("miss");
+  expect(judgeTail(30, 25, { atMost: 20 })).toBe("unmeasurable");
+  expect(judgeTail(10, 25, { atMost: 20 })).toBe("pass");
 });

@@ -33,6 +33,13 @@ test("the level can be changed while it runs", () => {
   expect(lines).toHaveLength(1);
 });
 
+test("a secret that a reload brings is known from then on", () => {
+  const { log, lines } = openLog();
+  log.setScrubber(createScrubber({ literals: ["another-configured-value"] }));
+  log.info("said", { text: "another-configured-value" });
+  expect(lines.join("")).not.toContain("another-configured-value");
+});
+
 verifies(["W20", "W60"], "no secret reaches a line, in whatever field it comes", () => {
   const { log, lines } = openLog();
   for (const { secret } of plantedSecrets) {
