@@ -186,7 +186,8 @@ async function bundle(formerFiles: readonly string[]): Promise<void> {
     plugins: [withoutLocales],
   });
   const lateFiles = late.outputFiles.map(({ path }) => relative(dist, path));
-  const fileOf = (name: string): string => lateFiles.find((file) => file.startsWith(`${basename(name)}-`)) ?? "";
+  const fileOf = (name: string): string =>
+    lateFiles.find((file) => file.startsWith(`${basename(name)}-`)) ?? "";
   const worker = await build({
     ...shared,
     entryPoints: workerEntry,
