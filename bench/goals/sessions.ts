@@ -9,7 +9,7 @@ import { judgeValue, type Row } from "../verdict.ts";
 
 const KIB = 1024;
 /** The slope is between the readings that follow a warm-up, so what is paid once does not count. */
-const WARM_UP_STEPS = 2;
+const WARM_UP_STEPS = 4;
 const STEPS = 3;
 const CALLERS = 16;
 interface Growth {
@@ -74,9 +74,9 @@ async function growth(
     const prefix = `${kept}${step}`;
     const outcome = await rig.load(gateway, { callers: CALLERS, turns: sessions, prefix, sessions });
     if (outcome.turns < sessions) throw new Error(`${name}: ${outcome.problem}`);
+    if (step < WARM_UP_STEPS) continue; // page caches fill, code is compiled, the allocator finds its size
     await sleep(restMs);
     const reading = await gateway.read();
-    if (step < WARM_UP_STEPS) continue; // caches fill, code is compiled
     heap.push({ x: step * sessions, y: reading.heapBytes });
     rss.push({ x: step * sessions, y: reading.rssBytes });
   }
