@@ -3,7 +3,7 @@ import type { RunState } from "../domain/run.ts";
 import { examineSetup } from "./doctor.ts";
 import type { DaemonStatus, ReloadOutcome } from "./admin-objects.ts";
 import type { AdminDeps } from "./admin-routes.ts";
-import { reloadable } from "./config-reload.ts";
+import { inForce, reloadable } from "./config-reload.ts";
 import { loadConfig } from "./config.ts";
 import type { DaemonOptions } from "./daemon-module.ts";
 import type { DaemonParts } from "./daemon-parts.ts";
@@ -78,6 +78,6 @@ function reload(parts: DaemonParts, { source }: DaemonOptions): ReloadOutcome {
   const next = loadConfig(source);
   if (next.kind === "invalid") return { kind: "invalid", problems: next.problems, warnings: next.warnings };
   const changes = reloadable(parts.runtime.loaded, next);
-  parts.apply(next);
+  parts.apply(inForce(parts.runtime.loaded, next));
   return { kind: "ok", warnings: next.warnings, ...changes };
 }

@@ -21,6 +21,16 @@ export function reloadable(old: Loaded, next: Loaded): Reload {
   return { live: sorted.filter(isLive), restart: sorted.filter((path) => !isLive(path)) };
 }
 
+/**
+ * The configuration that is in force after a reload: live keys from `next`, the others as they were. What needs a
+ * restart still differs from `next`, so that the next reload names it again.
+ */
+export function inForce(old: LoadedConfig, next: LoadedConfig): LoadedConfig {
+  const { provider, providers, loop, autonomy, approvals, tools, obs } = next.config; // as `livePaths` says
+  const live = { provider, providers, loop, autonomy, approvals, tools };
+  return { ...next, config: { ...old.config, ...live, obs: { ...old.config.obs, logLevel: obs.logLevel } } };
+}
+
 const isLive = (path: string): boolean => livePaths.some((prefix) => covers(dotted(prefix), path));
 
 const covers = (prefix: string, path: string): boolean => path === prefix || path.startsWith(`${prefix}.`);

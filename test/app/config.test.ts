@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { formatProblem } from "../../src/app/config-problem.ts";
-import { reloadable } from "../../src/app/config-reload.ts";
+import { inForce, reloadable } from "../../src/app/config-reload.ts";
 import { chooseProvider } from "../../src/app/config-rules.ts";
 import { configJsonSchema, isJsonObject } from "../../src/app/config-schema.ts";
 import { type InvalidConfig, loadConfig, type LoadedConfig } from "../../src/app/config.ts";
@@ -277,6 +277,9 @@ describe("reload", () => {
       restart: ["gateway.port"],
     });
     expect(reloadable(old, valid(""))).toEqual({ live: [], restart: [] });
+    const { live, restart } = reloadable(old, next);
+    expect(reloadable(old, inForce(old, next))).toEqual({ live, restart: [] });
+    expect(reloadable(inForce(old, next), next)).toEqual({ live: [], restart });
   });
 
   test("a secret with another value is a change of its key", () => {
