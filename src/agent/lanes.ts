@@ -117,6 +117,7 @@ export class Lanes {
       // The lane's former run has ended in the store and is just leaving.
       this.#background(this.#supervisor.gone(run.sessionId).then(() => void this.launch(run)));
     } else {
+      this.#slots += 1;
       live.interrupt(runError("shutting_down")); // taken up again at the next start
       this.#live.delete(run.id);
     }

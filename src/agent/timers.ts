@@ -4,6 +4,7 @@
  * next look.
  */
 import type { Approval } from "../domain/approval.ts";
+import { BeamclawError } from "../domain/error-catalogue.ts";
 import { sleep } from "../kernel/clock.ts";
 import { onAbort } from "../kernel/scope.ts";
 import type { Child } from "../kernel/supervisor.ts";
@@ -13,11 +14,14 @@ import type { RunServices } from "./run-services.ts";
 const maxSleepMs = 60_000;
 const keepEphemeralMs = 24 * 60 * 60 * 1000;
 const batch = 200;
+/** Until a store that failed is asked again. */
+const retryMs = 5_000;
 
 export function timers(
-  { store, clock }: Pick<RunServices, "store" | "clock">,
+  services: Pick<RunServices, "store" | "clock" | "obs">,
   expire: (approval: Approval) => Promise<void>,
 ): Child {
+  const { store, clock } = services;
   return async ({ signal, ready }) => {
     let wake = new AbortController();
     using _ = onAbort(signal, () => wake.abort());
@@ -28,17 +32,30 @@ export function timers(
     try {
       while (!signal.aborted) {
         wake = new AbortController(); // before the look: whatever rings from here on is looked at again
-        const now = clock.now();
-        const { due, nextAt } = await store.approvals.due(now, batch);
-        for (const approval of due) await expire(approval);
-        const purged = await store.runs.purge(now - keepEphemeralMs, batch);
-        const busy = due.length === batch || purged === batch;
-        const untilNext = nextAt === null ? maxSleepMs : Math.max(0, nextAt - now);
-        const ms = busy ? 0 : Math.min(maxSleepMs, untilNext);
+        const ms = await look(services, expire);
         await sleep(clock, ms, wake.signal).catch(() => undefined);
       }
     } finally {
       unsubscribe();
     }
   };
+}
+
+/** Does what is due; returns how long to sleep. A store that does not work now is a state, not a crash. */
+async function look(
+  { store, clock, obs }: Pick<RunServices, "store" | "clock" | "obs">,
+  expire: (approval: Approval) => Promise<void>,
+): Promise<number> {
+  const now = clock.now();
+  try {
+    const { due, nextAt } = await store.approvals.due(now, batch);
+    for (const approval of due) await expire(approval);
+    const purged = await store.runs.purge(now - keepEphemeralMs, batch);
+    const untilNext = nextAt === null ? maxSleepMs : Math.max(0, nextAt - now);
+    return due.length === batch || purged === batch ? 0 : Math.min(maxSleepMs, untilNext);
+  } catch (thrown) {
+    if (!(thrown instanceof BeamclawError)) throw thrown;
+    obs.events.storeTrouble({ error: thrown.message });
+    return retryMs;
+  }
 }
