@@ -119,7 +119,10 @@ async function buildRequest(ask: ModelStep): Promise<ModelRequest | null> {
 /** A client's tool hides ours of the same name: names are unique to a model, and its calls go to the client. */
 function offeredTools({ services, run, profile }: ModelStep): readonly ToolDefinition[] {
   const theirs = run.input.clientTools;
-  const own = services.tools.offered(profile.autonomy, run.input.origin.effects);
+  const { effects, interactive } = run.input.origin;
+  // What nobody could approve is not offered.
+  const usable = effects && (interactive || profile.autonomy === "full");
+  const own = services.tools.offered(profile.autonomy, usable);
   return [...own.filter((tool) => !theirs.some(({ name }) => name === tool.name)), ...theirs];
 }
 

@@ -23,7 +23,7 @@ export class DaemonParts {
   readonly obs: ProcessObs;
   readonly workspaces: Workspaces;
   readonly version: string;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, as the home's lock has it: together with the process id it names this daemon. */
   readonly startedAt: number;
   /** Secret of the owner's token. */
   readonly ownerSecret: string;
@@ -44,6 +44,7 @@ export class DaemonParts {
     readonly obs: ProcessObs;
     readonly workspaces: Workspaces;
     readonly version: string;
+    readonly startedAt: number;
     readonly ownerSecret: string;
     readonly runtime: Runtime;
     /** Builds the runtime of another configuration. */
@@ -58,7 +59,7 @@ export class DaemonParts {
     this.ownerSecret = options.ownerSecret;
     this.#build = options.build;
     this.#runtime = options.runtime;
-    this.startedAt = options.clock.now();
+    this.startedAt = options.startedAt;
     this.readiness = new ReadinessProbe({
       clock: options.clock,
       store: () => this.store.peek(),

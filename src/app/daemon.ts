@@ -12,11 +12,8 @@ export const prepareDaemon = (): WriterBoot => new WriterBoot(writerProgram());
 
 export async function runDaemon(options: DaemonOptions, prepared?: Prepared): Promise<number> {
   const version = options.installation.readVersion();
-  const attempt = acquireLock(options.home, {
-    pid: process.pid,
-    version,
-    startedAt: new SystemClock().now(),
-  });
+  const owner = { pid: process.pid, version, startedAt: new SystemClock().now() };
+  const attempt = acquireLock(options.home, owner);
   if (attempt.kind === "held") {
     const by = attempt.owner === null ? "" : ` (process ${attempt.owner.pid})`;
     options.stderr.write(
@@ -29,7 +26,7 @@ export async function runDaemon(options: DaemonOptions, prepared?: Prepared): Pr
   const file = options.loaded.config.store.path ?? options.home.database;
   boot.open({ file });
   const { serve } = await import("./serve.ts");
-  return await serve(options, version, { file, program: writerProgram(), boot });
+  return await serve(options, owner, { file, program: writerProgram(), boot });
 }
 
 /** In a bundle the writer's program lies beside this file; from the sources, beside the store's. */

@@ -14,6 +14,7 @@ import { type Database, daemonChildren } from "./children.ts";
 import type { DaemonOptions } from "./daemon-module.ts";
 import { DaemonParts } from "./daemon-parts.ts";
 import { gauges } from "./gauges.ts";
+import type { LockOwner } from "./lock.ts";
 import { openLogSink } from "./log-sink.ts";
 import { ownerToken } from "./owner-token.ts";
 import { buildRuntime } from "./runtime.ts";
@@ -23,8 +24,8 @@ import { tree } from "./tree.ts";
 /** Something threw that belongs to no child: the process cannot be trusted any more (sysexits.h: EX_SOFTWARE). */
 const exitSoftware = 70;
 
-export async function serve(options: DaemonOptions, version: string, database: Database): Promise<number> {
-  const parts = await assemble(options, version);
+export async function serve(options: DaemonOptions, self: LockOwner, database: Database): Promise<number> {
+  const parts = await assemble(options, self);
   parts.obs.metrics.observe(gauges(parts));
   const shutdown = new Shutdown(parts);
   let exitCode = 0;
@@ -68,7 +69,7 @@ export async function serve(options: DaemonOptions, version: string, database: D
 
 async function assemble(
   { home, installation, env, loaded, detached, stdout }: DaemonOptions,
-  version: string,
+  { version, startedAt }: LockOwner,
 ): Promise<DaemonParts> {
   const clock = new SystemClock();
   const workspaces = new Workspaces({
@@ -95,6 +96,7 @@ async function assemble(
     obs,
     workspaces,
     version,
+    startedAt,
     ownerSecret: secret,
     runtime,
     build,

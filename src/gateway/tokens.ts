@@ -69,6 +69,15 @@ export class TokenBook {
 
   /** Stores a new token and returns its secret, which is kept nowhere. Throws `token_exists`, `invalid_request`. */
   async create(token: NewToken): Promise<string> {
+    if (token.scopes.includes("owner")) {
+      throw new BeamclawError("invalid_request", "scopes: there is one owner; use admin", {
+        param: "scopes",
+      });
+    }
+    if ((await this.#store.list()).some(({ name }) => name === token.name)) {
+      // Principals carry the token's name: a second token of that name would inherit the first one's conversations.
+      throw new BeamclawError("token_exists", `the name ${token.name} is or was in use; choose another`);
+    }
     const secret = mintTokenSecret();
     await this.#add(token, secret);
     return secret;

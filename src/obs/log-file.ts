@@ -1,5 +1,5 @@
 /** A log file of bounded size: when it is full it becomes `FILE.1`, the former `FILE.1` becomes `FILE.2`, and so on. */
-import { closeSync, constants, fchmodSync, mkdirSync, openSync, statSync } from "node:fs";
+import { closeSync, constants, fchmodSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { BeamclawError } from "../domain/error-catalogue.ts";
@@ -163,7 +163,29 @@ function prepare(path: string): void {
   }
   const descriptor = openSync(path, flags, 0o600);
   try {
+    assertLog(path);
     fchmodSync(descriptor, 0o600);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** A wrong path may name anything: only an empty file, or one that begins like our lines, is taken for a log. */
+function assertLog(path: string): void {
+  const { size } = statSync(path);
+  if (size === 0 && statSync(path).isFile()) return;
+  if (statSync(path).isFile() && readStart(path) === "{") return;
+  throw new BeamclawError("configuration", `${path} is no log of beamclaw; it is left alone`, {
+    param: "obs.logFile",
+  });
+}
+
+function readStart(path: string): string {
+  const descriptor = openSync(path, "r");
+  try {
+    const head = Buffer.alloc(1);
+    readSync(descriptor, head, 0, 1, 0);
+    return head.toString("latin1");
   } finally {
     closeSync(descriptor);
   }

@@ -125,9 +125,11 @@ function sandboxFlags(hidden: readonly string[], workspace: string): readonly st
     "--tmpfs",
     "/run",
   ];
+  // Without its capabilities even root cannot mount anything away or back to writable.
+  const powerless = ["--cap-drop", "ALL"];
   const apart = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"];
   const life = ["--die-with-parent", "--new-session", "--chdir", workspace];
-  return [...system, ...visible, ...covered, ...writable, ...apart, ...life];
+  return [...system, ...visible, ...covered, ...writable, ...powerless, ...apart, ...life];
 }
 
 async function findProgram(name: string, path: string): Promise<string | null> {

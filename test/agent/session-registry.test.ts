@@ -316,6 +316,20 @@ describe("approval", () => {
   });
 });
 
+test("what nobody could approve is not offered", async () => {
+  const touched = recordingTool("touch", "external");
+  const origin = { channel: "http", token: "t", interactive: false, effects: true };
+  for (const [autonomy, offered] of [
+    ["supervised", []],
+    ["full", ["touch"]],
+  ] as const) {
+    await using world = await World.open({ tools: [touched.tool], autonomy });
+    world.provider.add(say("ok"));
+    await world.say("hi", { sessionId: null, input: { origin } });
+    expect(world.provider.requests[0]?.tools.map(({ name }) => name)).toEqual(offered);
+  }
+});
+
 describe("tools", () => {
   test("client tools end the turn; server calls of the same step run first", async () => {
     const looked = recordingTool("look", "none");

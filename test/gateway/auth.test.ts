@@ -27,7 +27,7 @@ describe("tokens", () => {
     expect(await book.revoke("web")).toBe(true);
     expect(book.find(revoked)).toBeNull();
     expect(await book.revoke("web")).toBe(false);
-    const expiring = await book.create({ ...chatToken, expiresAt: 2_000 });
+    const expiring = await book.create({ ...chatToken, name: "kiosk", expiresAt: 2_000 });
     expect(book.find(expiring)).not.toBeNull();
     await clock.advance(1_000);
     expect(book.find(expiring)).toBeNull();
@@ -44,14 +44,17 @@ describe("tokens", () => {
     [{ ...chatToken, name: "" }, "name"],
     [{ ...chatToken, scopes: [] }, "scopes"],
     [{ ...chatToken, scopes: ["chat", "root"] }, "scopes"],
+    [{ ...chatToken, scopes: ["owner"] }, "scopes"],
   ])("%j cannot be made", async (token, param) => {
     const { book } = await bookOf();
     await expect(book.create(token)).rejects.toMatchObject({ code: "invalid_request", param });
   });
 
-  test("have one live name each", async () => {
+  test("have a name each, which nobody inherits with its conversations", async () => {
     const { book } = await bookOf();
     await book.create(chatToken);
+    await expect(book.create(chatToken)).rejects.toMatchObject({ code: "token_exists" });
+    await book.revoke(chatToken.name);
     await expect(book.create(chatToken)).rejects.toMatchObject({ code: "token_exists" });
   });
 

@@ -8,7 +8,7 @@ import { canonicalUser } from "../../src/gateway/identity.ts";
 import type { Door, GatewayDeps, GatewayObs, GatewayOptions } from "../../src/gateway/ports.ts";
 import { allRoutes } from "../../src/gateway/routes.ts";
 import { createGateway } from "../../src/gateway/server.ts";
-import { TokenBook } from "../../src/gateway/tokens.ts";
+import { mintTokenSecret, TokenBook } from "../../src/gateway/tokens.ts";
 import { ManualClock } from "../../src/kernel/clock.ts";
 import type { World } from "../support/agent-world.ts";
 import { MemoryStore, MemoryTokens } from "./memory-store.ts";
@@ -61,7 +61,8 @@ export async function openGateway(options: HarnessOptions = {}) {
   const gateway = createGateway(deps, settings);
   const sockets = new Set<Socket>();
   gateway.app.server.on("connection", (socket: Socket) => sockets.add(socket));
-  const owner = await tokens.create({ name: "owner", scopes: ["owner"], agent: null, expiresAt: null });
+  const owner = mintTokenSecret();
+  await tokens.ensureOwner(owner);
   const harness = {
     ...gateway,
     clock,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -133,3 +133,12 @@ async function assertKept(folder: string, acknowledged: readonly string[]): Prom
   assert.equal(db.pragma("integrity_check", { simple: true }), "ok");
   db.close();
 }
+
+test("a file that is no database of ours is refused and left as it was", async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, "beamclaw.db");
+  writeFileSync(file, "notes of somebody else\n", { mode: 0o644 });
+  await expect(openStore("file", folder)).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(readFileSync(file, "utf8")).toBe("notes of somebody else\n");
+  expect(statSync(file).mode & 0o777).toBe(0o644);
+});

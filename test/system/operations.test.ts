@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -48,6 +48,18 @@ describe("stopping", () => {
     expect(await exit).toEqual([0, null]);
     await world.start();
     expect(await world.history("s")).toHaveLength(2);
+  });
+
+  test("`beamclaw stop` returns when the daemon is gone, open answers included", async () => {
+    await using world = await DaemonWorld.open();
+    const stream = await world.open("s", "!say gap=60 one two three four five six seven eight nine ten");
+    await firstWord(stream);
+    const exit = once(world.daemon.child, "exit");
+    const rest = stream.all();
+    expect(await world.daemon.cli("stop")).toMatchObject({ code: 0, out: "stopped\n" });
+    expect(existsSync(join(world.daemon.home, "run", "daemon.json"))).toBe(false);
+    expect(chunksOf(await rest).done).toBe(true);
+    expect(await exit).toEqual([0, null]);
   });
 
   test("a second SIGTERM does not wait: the run is kept and goes on at the next start", async () => {

@@ -189,3 +189,14 @@ test.skipIf(!(await real.isolates()))(
     expect(await readFile(join(workspace, "kept"), "utf8")).toBe("kept\n");
   },
 );
+
+test.skipIf(!(await real.isolates()))("nor can root take the cover away", async () => {
+  const { home, workspace } = await temporaryHome();
+  await writeFile(join(home, "token"), "top-secret");
+  const tool = terminalTool(shellWith({ sandbox: "required", hidden: [home] }), 20_000);
+  const command = `umount -l '${home}'; umount -l /tmp; mount -o remount,rw,bind /; cat '${home}/token'; grep CapEff /proc/self/status; echo x > /usr/x`;
+  const { text } = await call(tool, { command }, contextIn(workspace));
+  expect(text).not.toContain("top-secret");
+  expect(text).toMatch(/CapEff:\s+0+\b/);
+  expect(text).toContain("Read-only file system");
+});

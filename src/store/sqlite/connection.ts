@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { BeamclawError } from "../../domain/error-catalogue.ts";
@@ -39,11 +39,32 @@ function createPrivateFile(file: string): void {
   const folder = dirname(file);
   if (!existsSync(folder)) mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (existsSync(file)) {
+    assertDatabase(file); // before the mode is touched: a wrong path in the configuration may name anything
     chmodSync(file, 0o600);
     return;
   }
   closeSync(openSync(file, "a", 0o600)); // SQLite gives -wal and -shm the same mode
 }
+
+/** Every SQLite database that has been written to begins with this (SQLite file format §1.3). */
+const magic = "SQLite format 3\0";
+
+function assertDatabase(file: string): void {
+  const { size } = statSync(file);
+  if (!statSync(file).isFile()) throw notOurs(file);
+  if (size === 0) return;
+  const descriptor = openSync(file, "r");
+  try {
+    const head = Buffer.alloc(magic.length);
+    readSync(descriptor, head, 0, head.length, 0);
+    if (head.toString("latin1") !== magic) throw notOurs(file);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const notOurs = (file: string): BeamclawError =>
+  new BeamclawError("store_unavailable", `store: ${file} is not a database of beamclaw; it is left alone`);
 
 function configure(db: Database.Database): void {
   db.pragma("journal_mode = WAL");
