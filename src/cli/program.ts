@@ -11,6 +11,10 @@ export async function runProgram(surroundings: Surroundings, argv: readonly stri
   const program = buildProgram(surroundings, (code) => {
     result.code = code;
   });
+  if (argv.length === 0) {
+    surroundings.terminal.write(program.helpInformation());
+    return 0;
+  }
   try {
     await program.parseAsync([...argv], { from: "user" });
     return result.code;
@@ -22,7 +26,7 @@ export async function runProgram(surroundings: Surroundings, argv: readonly stri
 }
 
 function buildProgram(surroundings: Surroundings, finish: (code: number) => void): Command {
-  const { terminal, installation } = surroundings;
+  const { installation } = surroundings;
   const program = new Command("beamclaw")
     .description("AI agents behind an OpenAI-compatible endpoint, with tools under your approval.")
     .version(installation.readVersion(), "-V, --version", "print the version")
@@ -47,9 +51,6 @@ function buildProgram(surroundings: Surroundings, finish: (code: number) => void
   };
   settle(program, surroundings);
   for (const spec of commandTable) add(program, spec);
-  program.action(() => {
-    terminal.write(program.helpInformation());
-  });
   return program;
 }
 

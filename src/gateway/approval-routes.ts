@@ -5,7 +5,7 @@ import type { Approval, ApprovalState } from "../domain/approval.ts";
 import { BeamclawError } from "../domain/error-catalogue.ts";
 import { type ApprovalId, asId, type SessionId } from "../domain/ids.ts";
 import { may, mayUse, reaches } from "./caller.ts";
-import { notFound } from "./errors.ts";
+import { invalid, notFound } from "./errors.ts";
 import { pageOf, pageQuery, statesOf } from "./query.ts";
 import { callerOf, idOf, principalFilter, selfOf } from "./request.ts";
 import type { Route, RouteDeps } from "./route.ts";
@@ -60,7 +60,10 @@ export function approvalRoutes(deps: RouteDeps): readonly Route[] {
       scopes: ["approvals"],
       handle: async (request) => {
         const { decision } = parseBody(decisionBody, request.body);
-        const { id } = await findApproval(deps, request);
+        const { id, pattern } = await findApproval(deps, request);
+        if (decision === "always" && pattern === null) {
+          throw invalid("decision", "this tool cannot be allowed for good; approve or deny");
+        }
         const by = selfOf(rules, request).principal;
         const decided = await conversations.decide(id, decision, by);
         if (decided.kind === "decided") return approvalView(decided.approval);

@@ -21,8 +21,12 @@ export const pageOf = (query: { readonly cursor?: string | undefined; readonly l
 export const statesOf = <const S extends string>(all: readonly S[]) =>
   z
     .string()
-    .transform((text) => text.split(","))
-    .pipe(z.array(z.enum(all as readonly [S, ...S[]], { error: `one or more of ${all.join(", ")}` })))
+    .transform((text, context): readonly S[] => {
+      const states = all.filter((state) => text.split(",").includes(state));
+      if (states.length === new Set(text.split(",")).size) return states;
+      context.addIssue({ code: "custom", message: `one or more of ${all.join(", ")}, parted by commas` });
+      return z.NEVER;
+    })
     .optional();
 
 /** A history is read by sequence number: the cursor is the last one seen. */

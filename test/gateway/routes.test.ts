@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { type ApprovalId, asId } from "../../src/domain/ids.ts";
 import { verifies } from "../support/verifies.ts";
 import { chat, type Harness, openGateway } from "./harness.ts";
 
@@ -193,7 +194,7 @@ describe("runs", () => {
     ["limit=0", "limit"],
     ["limit=201", "limit"],
     ["limit=x", "limit"],
-    ["state=happy", "state[0]"],
+    ["state=happy", "state"],
     ["cursor=%00", "cursor"],
   ])("?%s is refused", async (query, param) => {
     const gateway = await openGateway();
@@ -213,9 +214,9 @@ describe("runs", () => {
   });
 });
 
-async function withQuestion() {
+async function withQuestion(pattern: string | null = "ls") {
   const gateway = await openGateway();
-  gateway.conversations.script = (run) => void run.ask({ pattern: "ls" });
+  gateway.conversations.script = (run) => void run.ask({ pattern });
   const { run, session } = await converse(gateway, await gateway.token("web", ["chat"]));
   const [id = ""] = gateway.store.savedApprovals.keys();
   const decide = (decision: string, headers: Record<string, string> = {}) =>
@@ -224,6 +225,14 @@ async function withQuestion() {
 }
 
 describe("approvals", () => {
+  test("a tool that cannot be allowed for good is not allowed for good", async () => {
+    const { gateway, id, decide } = await withQuestion(null);
+    const refused = await decide("always");
+    expect([refused.statusCode, refused.json().error.param]).toEqual([400, "decision"]);
+    expect(gateway.store.savedApprovals.get(asId<ApprovalId>(id))?.state).toBe("pending");
+    expect((await decide("approve")).statusCode).toBe(200);
+  });
+
   test("are listed by state and show what is asked", async () => {
     const { gateway, run, session, id } = await withQuestion();
     expect((await gateway.inject({ url: "/v1/approvals?state=pending" })).json()).toEqual({

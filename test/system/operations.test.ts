@@ -128,7 +128,7 @@ describe("refusing to start", () => {
   const databases: Readonly<Record<string, readonly [(file: string) => void, RegExp]>> = {
     "the database is corrupt": [
       (file) => writeFileSync(file, "no database at all ".repeat(1000)),
-      /^beamclaw: .*beamclaw\.db: the file is not a database/,
+      /^beamclaw: .*beamclaw\.db is not a database/,
     ],
     "the database is of a newer version": [
       (file) => {
