@@ -107,8 +107,7 @@ export interface BusinessEvents {
 /** A stall longer than this is worth a line in the log, milliseconds. */
 const longStallMs = 250;
 
-export function businessEvents(output: Log, metrics: Metrics): BusinessEvents {
-  const log = withRoundTimes(output);
+export function businessEvents(log: Log, metrics: Metrics): BusinessEvents {
   return {
     sessionStart: (fields) => log.debug("session_start", fields),
     sessionEnd: (fields) => log.debug("session_end", fields),
@@ -177,22 +176,3 @@ export function businessEvents(output: Log, metrics: Metrics): BusinessEvents {
     },
   };
 }
-
-/** Clocks tell fractions of a microsecond; nobody reads a log for them. */
-function withRoundTimes(log: Log): Log {
-  return {
-    debug: (event, fields) => log.debug(event, rounded(fields)),
-    info: (event, fields) => log.info(event, rounded(fields)),
-    warn: (event, fields) => log.warn(event, rounded(fields)),
-    error: (event, fields) => log.error(event, rounded(fields)),
-  };
-}
-
-/** Fractions to one decimal; every fraction in an event is a time in milliseconds. */
-const rounded = (fields: object = {}): object =>
-  Object.fromEntries(
-    Object.entries(fields).map(([name, value]: [string, unknown]) => [
-      name,
-      typeof value === "number" ? Math.round(value * 10) / 10 : value,
-    ]),
-  );

@@ -47,7 +47,7 @@ export class ProcessLog implements Log {
         base: null,
         messageKey: "event",
         timestamp: () => `,"time":"${new Date(options.now()).toISOString()}"`,
-        formatters: { level: (label) => ({ level: label }) },
+        formatters: { level: (label) => ({ level: label }), log: rounded },
       },
       { write: (line) => this.#write(line) },
     );
@@ -124,4 +124,16 @@ function shortened(line: string): string {
     ([, value]) => typeof value === "number" || (typeof value === "string" && value.length <= 200),
   );
   return JSON.stringify({ ...Object.fromEntries(kept.slice(0, 32)), shortened_from: line.length });
+}
+
+/**
+ * Fractions to one decimal: every fraction in a line is a time in milliseconds, and nobody reads a log for less. Done
+ * here because most lines are below the level and are never written.
+ */
+function rounded(fields: Record<string, unknown>): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    result[name] = typeof value === "number" ? Math.round(value * 10) / 10 : value;
+  }
+  return result;
 }
